@@ -1,0 +1,141 @@
+/* The configuration: YAML text -> one immutable snapshot. Flows keep the snapshot
+ * they began with. Every error of a file is reported at once, each with its place.
+ * Threads: a loaded snapshot is read-only and counted; any thread may hold it. */
+#ifndef RECIBO_CONF_CONF_H
+#define RECIBO_CONF_CONF_H
+
+#include "base/buf.h"
+#include "policy/route.h"
+
+struct conf_network {
+    uint8_t address[16]; /* IPv4 as v4-mapped IPv6 */
+    uint8_t prefix_bits; /* of the 128 */
+    struct span owner;   /* owners of kind network; else empty */
+    struct span text;    /* as written */
+};
+/* Does one of the networks hold this address (v4-mapped form)? The longest prefix; NULL: none. */
+const struct conf_network *conf_network_find(const struct conf_network *networks, uint32_t count,
+                                             const uint8_t address[16]);
+
+enum conf_owner_kind { OWNER_API_KEY, OWNER_BASIC, OWNER_HEADER, OWNER_NETWORK, OWNER_STATIC };
+struct conf_owner_key {
+    struct span owner;
+    uint8_t sha256[32];
+};
+struct conf_owner_user {
+    struct span name, owner; /* owner: default the name */
+    struct span hash;        /* crypt(3), NUL-terminated in memory */
+};
+struct conf_owner {
+    struct span name;
+    enum conf_owner_kind kind;
+    struct span header; /* api_key, header */
+    struct span scheme; /* api_key in Authorization: "Bearer"; empty: the bare value */
+    struct span realm;  /* basic; default "recibo" */
+    const struct conf_owner_key *keys;
+    uint32_t key_count;
+    const struct conf_owner_user *users;
+    uint32_t user_count;
+    const struct conf_network *networks; /* network: ranges and owners */
+    uint32_t network_count;
+    const struct conf_network *trusted; /* header: the proxies that may set it */
+    uint32_t trusted_count;
+    struct span owner; /* static */
+    uint32_t line;
+};
+
+enum admin_right {
+    ADMIN_READ = 1 << 0,
+    ADMIN_EVIDENCE = 1 << 1,
+    ADMIN_SETTLE = 1 << 2,
+    ADMIN_CONTROL = 1 << 3,
+};
+struct conf_token {
+    struct span name;
+    uint32_t rights; /* enum admin_right */
+    uint8_t sha256[32];
+};
+
+struct conf_address {
+    bool is_unix;
+    struct span text; /* as written: "127.0.0.1:8080", "unix:/run/recibo/admin.sock" */
+    struct span host; /* without brackets; or the path of the socket */
+    uint16_t port;    /* 0: any free one (tests) */
+    uint32_t line;
+};
+
+struct conf_limits {
+    uint32_t connections; /* of callers */
+    uint32_t head_bytes, headers, target_bytes;
+    int64_t head_time_ms, body_time_ms, idle_time_ms;
+    uint64_t body_rate_min;   /* bytes a second, once a body has taken longer than a second */
+    uint64_t memory_max;      /* worst case, checked when loading */
+    uint64_t answer_body_max; /* an answer beyond it is END_answer_too_large */
+    uint32_t late_max;        /* lost calls that are still listened to */
+    uint32_t waiters;         /* repeats that wait for a first call */
+    uint32_t store_queue;     /* operations waiting for the store */
+};
+
+enum conf_log_format { CONF_LOG_TEXT, CONF_LOG_JSON };
+
+struct conf {
+    struct span file;   /* its name */
+    char hash[17];      /* of the text, 16 hex digits: in evidence and log */
+    const struct conf_address *listen;
+    uint32_t listen_count;
+    bool has_admin;
+    struct conf_address admin;
+    const struct conf_token *tokens;
+    uint32_t token_count;
+    struct span store_kind, store_path; /* path: absolute, or relative to the file's folder made absolute */
+    const struct conf_owner *owners;
+    uint32_t owner_count;
+    const struct upstream_policy *upstreams;
+    uint32_t upstream_count;
+    struct route_table routes;
+    struct conf_limits limits;
+    enum conf_log_format log_format;
+    uint32_t log_level; /* enum gw_log_level */
+    bool log_access;
+    uint32_t workers;
+    int64_t drain_ms;
+    const struct conf_network *trusted_proxies;
+    uint32_t trusted_proxy_count;
+    struct span problem_base; /* "urn:recibo:problem:" or the configured base with its "/" */
+    struct span own_prefix;   /* "/.recibo/" ; empty: off */
+    struct span via_name;     /* pseudonym in Via (FWD-3) */
+};
+
+/* All findings of one load. Warnings do not stop it. */
+struct conf_finding {
+    bool is_warning;
+    char text[504]; /* file:line:column: path: value: rule */
+};
+#define CONF_FINDINGS_MAX 100
+struct conf_report {
+    struct conf_finding *findings; /* freed by conf_report_fini */
+    uint32_t count;
+    bool cut; /* there were more than CONF_FINDINGS_MAX */
+};
+void conf_report_fini(struct conf_report *report);
+
+/* `environment` looks up ${NAME}; NULL: getenv. On GW_OK *ret_conf has one reference. */
+GW_MUST_CHECK enum gw_status conf_load(const char *path, struct conf **ret_conf,
+                                       struct conf_report *ret_report);
+/* No files are read and no environment: tests and fuzzers. */
+GW_MUST_CHECK enum gw_status conf_parse(struct span text, const char *name, struct conf **ret_conf,
+                                        struct conf_report *ret_report);
+struct conf *conf_ref(struct conf *conf);
+void conf_unref(struct conf *conf); /* NULL is fine */
+
+/* Worst-case memory of this configuration, bytes; `check` prints how it is made up. */
+uint64_t conf_memory_worst(const struct conf *conf);
+
+/* The effective configuration, each value with its source line or "default". */
+void conf_show(const struct conf *conf, struct gw_buf *out);
+/* The promise of each route in plain words (`recibo check`). */
+void conf_promise(const struct conf *conf, struct gw_buf *out);
+/* docs/config.md, printed from fields.def. */
+void conf_print_reference(struct gw_buf *out);
+
+#endif

@@ -1,0 +1,220 @@
+/* What the owner of a route promised about its upstream, and which route a target
+ * belongs to. Filled by conf/, never changed after loading. Pure. */
+#ifndef RECIBO_POLICY_ROUTE_H
+#define RECIBO_POLICY_ROUTE_H
+
+#include "base/base.h"
+#include "policy/canonical.h"
+#include "policy/json.h"
+
+/* A set of the status codes 100..599. */
+struct status_set {
+    uint64_t bits[8]; /* bit (status - 100) */
+};
+static inline bool status_set_has(const struct status_set *set, uint16_t status)
+{
+    return status >= 100 && status < 600 &&
+           (set->bits[(status - 100) / 64] >> ((status - 100) % 64) & 1) != 0;
+}
+static inline void status_set_add(struct status_set *set, uint16_t status)
+{
+    gw_assert(status >= 100 && status < 600);
+    set->bits[(status - 100) / 64] |= (uint64_t)1 << ((status - 100) % 64);
+}
+
+enum route_mode { ROUTE_ENFORCE, ROUTE_PASS };
+enum route_method {
+    METHOD_GET = 1 << 0,
+    METHOD_HEAD = 1 << 1,
+    METHOD_POST = 1 << 2,
+    METHOD_PUT = 1 << 3,
+    METHOD_PATCH = 1 << 4,
+    METHOD_DELETE = 1 << 5,
+    METHOD_OPTIONS = 1 << 6,
+};
+uint32_t route_method_bit(struct span method); /* 0: not one of these */
+
+/* ---- path patterns: /x exact, a trailing "/" "*" a prefix, {name} one segment ---- */
+enum route_segment_kind { SEGMENT_LITERAL, SEGMENT_PARAM, SEGMENT_REST };
+struct route_segment {
+    enum route_segment_kind kind;
+    struct span text; /* the literal, or the parameter's name */
+};
+
+/* ---- where the key comes from (SPEC 2) ---- */
+enum key_from { KEY_FROM_HEADER, KEY_FROM_JSON, KEY_FROM_FORM, KEY_FROM_PATH, KEY_FROM_ALL };
+struct key_grammar {
+    uint32_t bytes_min, bytes_max; /* after unquoting; default 1..255 (KEY-9) */
+    bool strict;                   /* only the quoted form (KEY-22) */
+    bool uuid;                     /* format: uuid (KEY-12) */
+    struct span pattern;           /* glob with * and ?; empty: any (KEY-23) */
+    struct span extra;             /* further bytes allowed in the bare form (KEY-5) */
+};
+struct key_source {
+    enum key_from from;
+    struct span name;            /* header, form or path parameter */
+    struct json_pointer pointer; /* KEY_FROM_JSON */
+    bool required;
+    struct key_grammar grammar;
+    const struct key_source *parts; /* KEY_FROM_ALL: two or more, none of them ALL */
+    uint32_t part_count;
+};
+
+struct fingerprint_policy {
+    enum fingerprint_mode mode;
+    struct canonical_options body;
+    const struct span *headers; /* names whose values take part, lower case (FPR-4) */
+    uint32_t header_count;
+    struct span mode_text; /* "json ignore=/client_time": stored with the receipt (FPR-2, JSON-12) */
+};
+
+enum label_from { LABEL_FROM_JSON, LABEL_FROM_HEADER, LABEL_FROM_FORM, LABEL_FROM_PATH };
+struct label_policy {
+    struct span name; /* "order" */
+    enum label_from from;
+    struct span source; /* header, form or path name */
+    struct json_pointer pointer;
+};
+#define ROUTE_LABELS_MAX  8
+#define LABEL_VALUE_BYTES 64
+
+/* ---- what an answer means (policy/rules.h evaluates) ---- */
+enum answer_means { MEANS_REFUSED, MEANS_UNKNOWN, MEANS_COMPLETED };
+enum rule_test { RULE_EQUALS, RULE_EXISTS, RULE_ABSENT, RULE_EMPTY };
+struct rule_json {
+    struct json_pointer pointer;
+    enum rule_test test;
+    struct span text; /* RULE_EQUALS: a literal or number as written, or a string's content */
+    bool string_only; /* the configuration quoted it: only a JSON string can be equal */
+};
+struct rule_header {
+    struct span name;
+    struct span glob; /* * any run, ? one byte; the whole value, case kept */
+};
+struct answer_rule {
+    bool has_status;
+    struct status_set status;
+    const struct rule_header *headers;
+    uint32_t header_count;
+    struct span media_type; /* glob, parameters ignored; empty: any */
+    const struct rule_json *json;
+    uint32_t json_count;
+    struct span text; /* the body contains this; empty: any */
+    enum answer_means means;
+    uint32_t line; /* of the configuration file */
+};
+struct outcome_policy {
+    struct status_set refused, unknown; /* disjoint */
+    uint32_t refused_line, unknown_line; /* 0: the default */
+    const struct answer_rule *rules;     /* the first that fits decides, before the lists */
+    uint32_t rule_count;
+};
+
+struct breaker_policy {
+    bool is_on;
+    uint32_t unknowns;      /* opens at this many ... */
+    uint32_t share_percent; /* ... if they are at least this share of the operations */
+    int64_t overdue_ms;     /* an attempt without an answer byte after this counts too */
+    int64_t in_ms;          /* the window */
+};
+
+enum credentials_mode { CREDENTIALS_PASS, CREDENTIALS_STRIP };
+enum path_case { PATH_CASE_SENSITIVE, PATH_CASE_INSENSITIVE };
+enum connection_reuse { REUSE_CHECKED, REUSE_NEVER };
+
+struct upstream_policy {
+    struct span name;
+    struct span host; /* name or address to connect to */
+    uint16_t port;
+    struct span authority;   /* of the url: what Host says unless preserved */
+    bool host_preserve;      /* pass the caller's Host on */
+    struct span host_header; /* `host: NAME`; empty: the authority of the url */
+    struct span path_prefix; /* of the url, without a trailing slash; usually empty */
+    enum path_case path_case;
+    /* The seven timeouts, ms. send, first_byte and idle are times without progress. */
+    int64_t connect_ms, tls_ms, send_ms, first_byte_ms, idle_ms, answer_ms, late_ms;
+    uint32_t connections_max; /* per process, shared out over the workers */
+    enum connection_reuse reuse;
+    int64_t connection_idle_ms; /* older kept connections are not used for guarded calls */
+};
+
+/* One route. Every span and array lives as long as the configuration. */
+struct route_policy {
+    struct span name;
+    uint32_t index; /* in the table: metrics and the board count by it */
+    uint32_t line;  /* of the configuration file */
+    enum route_mode mode;
+    uint32_t methods; /* enum route_method */
+    struct span path; /* as written */
+    const struct route_segment *segments;
+    uint32_t segment_count;
+    bool trailing_slash_same;
+    const struct upstream_policy *upstream;
+    uint32_t owner_index; /* of the owner entry in the configuration; ROUTE_NO_OWNER */
+    bool scope_gateway;   /* one key space over all routes (KEY-14) */
+    struct key_source key;
+    struct fingerprint_policy fingerprint;
+    struct label_policy labels[ROUTE_LABELS_MAX];
+    uint32_t label_count;
+    struct outcome_policy outcome;
+    struct breaker_policy breaker;
+    int64_t pending_wait_ms; /* on_pending.wait; 0: 409 at once */
+    int64_t retention_ms, tombstone_ms, quiet_ms;
+    uint64_t request_body_max, replay_body_max;
+    uint32_t route_in_flight_max, owner_in_flight_max;
+    enum credentials_mode credentials;
+    bool evidence_headers, evidence_body;
+    const struct json_pointer *redact;
+    uint32_t redact_count;
+    int64_t evidence_keep_ms;
+    bool rerun_on_expiry;            /* on_expiry: rerun */
+    bool replace_on_change;          /* on_changed_after_release: replace */
+    bool replay_set_cookie;          /* replay.set_cookie */
+    const struct span *replay_headers; /* replay.headers: a list; NULL: all that may be replayed */
+    uint32_t replay_header_count;
+    bool errors_text;         /* errors: text */
+    bool stripe_should_retry; /* Stripe-Should-Retry: false on answers that must not be retried */
+    bool passes_key;          /* upstream_idempotency: the key header goes upstream (KEY-21) */
+};
+#define ROUTE_NO_OWNER UINT32_MAX
+
+struct route_table {
+    const struct route_policy *routes;
+    uint32_t count;
+};
+
+/* ---- finding the route (STANDARDS TGT-5..7, TGT-10) ---- */
+#define ROUTE_PARAMS_MAX 8
+struct route_param {
+    struct span name;
+    struct span value; /* as received, a view of the path */
+};
+enum route_verdict {
+    ROUTE_FOUND,
+    ROUTE_NONE,           /* 404 */
+    ROUTE_WRONG_METHOD,   /* 405: the path has routes, none with this method */
+    ROUTE_AMBIGUOUS_PATH, /* 400: one reading meets a guarded route, another does not */
+};
+struct route_match {
+    const struct route_policy *route; /* ROUTE_FOUND */
+    uint32_t allowed_methods;         /* ROUTE_WRONG_METHOD */
+    struct route_param params[ROUTE_PARAMS_MAX];
+    uint32_t param_count;
+};
+/* `path` is the origin-form path and query; the query never takes part. `work`
+ * is scratch room of at least 2 * path.len + 2 bytes. */
+GW_MUST_CHECK enum route_verdict route_find(const struct route_table *table, struct span method,
+                                            struct span path, char *work, size_t work_len,
+                                            struct route_match *ret_match);
+/* Splits a pattern into segments; false with a static text if it is not one. */
+bool route_pattern_parse(struct span path, struct route_segment *segments, uint32_t segments_max,
+                         uint32_t *ret_count, const char **ret_fault) GW_MUST_CHECK;
+enum route_overlap {
+    ROUTES_APART,
+    ROUTES_NESTED,    /* one is more specific and wins */
+    ROUTES_AMBIGUOUS, /* a target fits both and neither is more specific */
+};
+/* Of two routes with a common method. */
+enum route_overlap route_compare(const struct route_policy *a, const struct route_policy *b);
+
+#endif
