@@ -23,8 +23,8 @@ static size_t round_up(size_t n)
     return (n + (ARENA_ALIGN - 1)) & ~(size_t)(ARENA_ALIGN - 1);
 }
 
-static const size_t header_bytes = (sizeof(struct arena_block) + ARENA_ALIGN - 1) / ARENA_ALIGN *
-                                   ARENA_ALIGN;
+static const size_t header_bytes =
+    (sizeof(struct arena_block) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 
 struct arena *arena_new(size_t bytes_max)
 {

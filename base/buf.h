@@ -23,6 +23,8 @@ bool gw_buf_print(struct gw_buf *buf, const char *fmt, ...) GW_PRINTF(2, 3);
 /* Room for at least `bytes` more without another allocation. */
 bool gw_buf_reserve(struct gw_buf *buf, size_t bytes);
 void gw_buf_drop(struct gw_buf *buf, size_t bytes); /* from the front */
+/* The text as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+void gw_json_string(struct gw_buf *buf, struct span text);
 static inline struct span gw_buf_span(const struct gw_buf *buf)
 {
     return span_of(buf->ptr == NULL ? "" : buf->ptr, buf->len);

@@ -80,9 +80,8 @@ void gw_mac8(struct span key, struct span bytes, uint8_t ret_mac[8])
     unsigned char full[EVP_MAX_MD_SIZE];
     unsigned int len = 0;
     gw_assert(key.len > 0 && key.len <= 64);
-    const unsigned char *done =
-        HMAC(EVP_sha256(), key.ptr, (int)key.len, (const unsigned char *)bytes.ptr, bytes.len, full,
-             &len);
+    const unsigned char *done = HMAC(EVP_sha256(), key.ptr, (int)key.len,
+                                     (const unsigned char *)bytes.ptr, bytes.len, full, &len);
     gw_assert(done != NULL);
     gw_assert(len == GW_SHA256_BYTES);
     memcpy(ret_mac, full, 8);

@@ -9,7 +9,7 @@
 
 struct gw_sha256; /* opaque; reusable after each final */
 
-struct gw_sha256 *gw_sha256_new(void); /* NULL: out of memory */
+struct gw_sha256 *gw_sha256_new(void);      /* NULL: out of memory */
 void gw_sha256_free(struct gw_sha256 *sha); /* NULL is fine */
 void gw_sha256_start(struct gw_sha256 *sha);
 void gw_sha256_add(struct gw_sha256 *sha, struct span bytes);

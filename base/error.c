@@ -35,6 +35,7 @@ void gw_error_wrap(struct gw_error *err, const char *fmt, ...)
 
 _Noreturn void gw_assert_fail(const char *expr, const char *file, int line)
 {
-    (void)fprintf(stderr, "recibo: assertion failed: %s (%s:%d)\n", expr, file, line); /* last word */
+    (void)fprintf(stderr, "recibo: assertion failed: %s (%s:%d)\n", expr, file,
+                  line); /* last word */
     abort();
 }

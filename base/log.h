@@ -19,7 +19,10 @@ struct gw_log_pair {
     struct span text; /* used when ptr is not NULL */
     int64_t number;
 };
-#define GW_LOG_END {NULL, {NULL, 0}, 0}
+#define GW_LOG_END                                                                                 \
+    {                                                                                              \
+        NULL, {NULL, 0}, 0                                                                         \
+    }
 /* pairs ends with GW_LOG_END. */
 void gw_log(enum gw_log_level level, const char *event, const struct gw_log_pair *pairs);
 /* Shorthand for one free text: event msg="...". */

@@ -134,8 +134,9 @@ void gw_rfc3339(int64_t wall_ms, char ret_text[GW_RFC3339_BYTES])
     unsigned ms = (unsigned)((wall_ms % 1000 + 1000) % 1000);
     (void)snprintf(ret_text, GW_RFC3339_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
                    (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
-                   (unsigned)tm.tm_mday % 100, (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
-                   (unsigned)tm.tm_sec % 100, ms); /* always 24 characters */
+                   (unsigned)tm.tm_mday % 100, (unsigned)tm.tm_hour % 100,
+                   (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100,
+                   ms); /* always 24 characters */
 }
 
 static bool take_number(struct span text, size_t at, size_t len, char end, int *ret)

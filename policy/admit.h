@@ -34,8 +34,8 @@ const char *admit_verdict_name(enum admit_verdict verdict);
 enum admit_gate { GATE_OPEN, GATE_PAUSED, GATE_FULL };
 
 struct admit_facts {
-    const struct receipt *seen;       /* NULL: no row */
-    const struct fingerprint *print;  /* of this request */
+    const struct receipt *seen;           /* NULL: no row */
+    const struct fingerprint *print;      /* of this request */
     const struct fingerprint *seen_print; /* NULL when new */
     bool same_mode;     /* the row was fingerprinted in the way this route does now */
     bool lease_is_dead; /* the row's holder is of an earlier life of this process */

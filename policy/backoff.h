@@ -14,7 +14,7 @@ int64_t backoff_ms(const struct backoff_policy *policy, uint32_t attempt, uint64
                    int64_t at_least_ms);
 /* Retry-After: seconds or any of the three HTTP dates (UP-13); false: garbage.
  * A date in the past is 0; large numbers saturate at `max_ms`. */
-bool retry_after_ms(struct span value, int64_t now_ms, int64_t max_ms, int64_t *ret_ms)
-    GW_MUST_CHECK;
+bool retry_after_ms(struct span value, int64_t now_ms, int64_t max_ms,
+                    int64_t *ret_ms) GW_MUST_CHECK;
 
 #endif

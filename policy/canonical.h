@@ -1,11 +1,41 @@
 /* What counts for the fingerprint: the canonical form of a body, written piece by
  * piece into a sink, and the list of its members so that a refusal can name what
  * changed. STANDARDS part 3. Never used to send: the received bytes go upstream
- * (JSON-11). Pure: the caller brings the memory and the hash. */
+ * (JSON-11). Pure: the caller brings the memory and the hash.
+ *
+ * The encoding. A number is written in base 128, lowest seven bits first, the top
+ * bit set on all bytes but the last. A text is the number of its bytes and then the
+ * bytes. So each item tells where it ends, and no two different lists of items give
+ * the same bytes. The first byte names the mode:
+ *
+ *   json       'J', then 'a' and the value of the document, or 'o', the number of
+ *              `only` pointers and for each of them in their order a value.
+ *              value: 'n' null, 'f' false, 't' true, '#' and the number's text as it
+ *              was received, '"' and the decoded text, '[', the count and the
+ *              values, '{', the count and for each member, in the order of the
+ *              decoded bytes of the names, name and value; '-' nothing is there.
+ *              An ignored member is not written and not counted.
+ *   form       'F', the count of pairs, for each pair in the order of the decoded
+ *              names the decoded name and '-' (no "=") or '=' and the decoded value.
+ *   raw        'R' and the body.
+ *   multipart  'M', the preamble; for each part 'P' and its name, and then, each as
+ *              '-' or '=' and a text: filename, filename*, Content-Type,
+ *              Content-Transfer-Encoding; 'p' with name and value for each other
+ *              parameter of its Content-Disposition; 'b' and the bytes ('-' or '='
+ *              again: a part may end without the empty line); after the last part
+ *              'Z' and the epilogue. Other header fields of a part do not count
+ *              (RFC 7578 4.8). Parameter values are taken as they stand between
+ *              their quotes. Preamble and epilogue count although RFC 2046 ignores
+ *              them, because a lenient reader might not; usually both are empty.
+ *
+ * Whoever changes the encoding counts CANONICAL_VERSION up: it belongs to the
+ * fingerprint, as do the options. */
 #ifndef RECIBO_POLICY_CANONICAL_H
 #define RECIBO_POLICY_CANONICAL_H
 
 #include "policy/json.h"
+
+#define CANONICAL_VERSION 1
 
 enum fingerprint_mode {
     FINGERPRINT_JSON,
@@ -23,7 +53,10 @@ struct canonical_sink {
     /* Around the bytes of one member of the first two levels; `pointer` is a JSON
      * pointer, a form name ("/name") or a part name. Called for at most
      * CANONICAL_MEMBERS_MAX members, in a fixed order; nested: a member of the
-     * second level lies inside one of the first. Both NULL: not wanted. */
+     * second level lies inside one of the first. Both NULL: not wanted.
+     * The pointer is fit to be shown: a control character of a name is written as
+     * \u00XX, a byte that is not UTF-8 as \xHH, "~" and "/" as ~0 and ~1. With `only`
+     * the first level are those pointers, the second what lies directly in them. */
     void (*member_begin)(void *ctx, struct span pointer);
     void (*member_end)(void *ctx);
     void *ctx;

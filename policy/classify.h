@@ -38,8 +38,8 @@ struct answer_view {
     uint16_t status;
     const struct http_field *fields;
     uint32_t field_count;
-    struct span body;      /* as far as it is in memory */
-    bool body_is_whole;    /* false: larger than what is kept; JSON and text conditions cannot fit */
+    struct span body;   /* as far as it is in memory */
+    bool body_is_whole; /* false: larger than what is kept; JSON and text conditions cannot fit */
     const struct json_doc *json; /* of the body; NULL: not JSON, or too large */
 };
 
@@ -52,7 +52,8 @@ struct classify_result {
     const char *reason;            /* static text for the log and the evidence */
 };
 /* answer: NULL unless facts->end is END_answered. */
-struct classify_result classify(const struct route_policy *route, const struct upstream_facts *facts,
+struct classify_result classify(const struct route_policy *route,
+                                const struct upstream_facts *facts,
                                 const struct answer_view *answer);
 
 #endif

@@ -39,10 +39,10 @@ enum receipt_mark {
 
 struct receipt {
     enum receipt_state state;
-    uint32_t attempt;       /* claims in this life of the row */
-    uint32_t version;       /* changes with every step; what a compare-and-set compares */
-    uint32_t marks;         /* enum receipt_mark */
-    uint64_t token;         /* the fence: fresh for every claim, never used again; 0: no claim yet */
+    uint32_t attempt; /* claims in this life of the row */
+    uint32_t version; /* changes with every step; what a compare-and-set compares */
+    uint32_t marks;   /* enum receipt_mark */
+    uint64_t token;   /* the fence: fresh for every claim, never used again; 0: no claim yet */
     int64_t lease_until_ms; /* wall clock; 0 unless CLAIMED or SENT */
     int64_t due_ms;         /* wall clock; 0 unless DEFERRED */
     int64_t expire_ms;      /* wall clock; 0 while the row must stay */
@@ -51,11 +51,11 @@ struct receipt {
 struct receipt_event {
     enum receipt_event_kind kind;
     int64_t now_ms;
-    uint64_t token;   /* CLAIM, DUE, RESEND: the fresh one. Reports of an attempt: its own.
-                       * 0: recovery, probe, operator, retention */
-    int64_t until_ms; /* lease end (CLAIM, DUE, DISPATCH, RESEND), due time (DEFER and where a
-                       * promised operation is deferred again), end of retention (moves to COMPLETED,
-                       * RELEASED, CANCELLED), end of the tombstone (EXPIRE) */
+    uint64_t token;     /* CLAIM, DUE, RESEND: the fresh one. Reports of an attempt: its own.
+                         * 0: recovery, probe, operator, retention */
+    int64_t until_ms;   /* lease end (CLAIM, DUE, DISPATCH, RESEND), due time (DEFER and where a
+                         * promised operation is deferred again), end of retention (moves to
+                         * COMPLETED,   RELEASED, CANCELLED), end of the tombstone (EXPIRE) */
     bool lease_is_dead; /* LAPSED: the holder is known to be gone, whatever the clock says */
     bool promises;      /* DEFER: the caller is told 202 */
 };
@@ -70,10 +70,12 @@ enum receipt_verdict {
  * *ret_next is written only for RECEIPT_MOVED. ANSWERED from RELEASED, DEFERRED,
  * CANCELLED or ABANDONED sets RECEIPT_CONTRADICTED; settle events set
  * RECEIPT_SETTLED and clear RECEIPT_CONSUMED; REOPEN is legal only while SETTLED
- * and not CONSUMED, and clears both. A CLAIM of a SETTLED row sets CONSUMED. */
-GW_MUST_CHECK enum receipt_verdict receipt_step(const struct receipt *cur,
-                                                const struct receipt_event *ev,
-                                                struct receipt *ret_next);
+ * and not CONSUMED, and clears both. A CLAIM of a SETTLED row sets CONSUMED (so do
+ * DEFER, DUE and RESEND); ANSWERED and PROBED_EXECUTED clear both, since the row then
+ * rests on no verdict. CLAIM, DEFER, DUE and RESEND are ILLEGAL once a cancel was
+ * requested. DISPATCH, ANSWERED, REFUSED and LOST without a token are STALE. */
+GW_MUST_CHECK enum receipt_verdict
+receipt_step(const struct receipt *cur, const struct receipt_event *ev, struct receipt *ret_next);
 /* Adds marks without a move: version + 1. */
 struct receipt receipt_mark(const struct receipt *cur, uint32_t marks);
 /* May this come from a disk? Refuses unknown states, marks, times that do not fit the state. */

@@ -65,7 +65,8 @@ struct fingerprint_policy {
     struct canonical_options body;
     const struct span *headers; /* names whose values take part, lower case (FPR-4) */
     uint32_t header_count;
-    struct span mode_text; /* "json ignore=/client_time": stored with the receipt (FPR-2, JSON-12) */
+    struct span
+        mode_text; /* "json ignore=/client_time": stored with the receipt (FPR-2, JSON-12) */
 };
 
 enum label_from { LABEL_FROM_JSON, LABEL_FROM_HEADER, LABEL_FROM_FORM, LABEL_FROM_PATH };
@@ -104,7 +105,7 @@ struct answer_rule {
     uint32_t line; /* of the configuration file */
 };
 struct outcome_policy {
-    struct status_set refused, unknown; /* disjoint */
+    struct status_set refused, unknown;  /* disjoint */
     uint32_t refused_line, unknown_line; /* 0: the default */
     const struct answer_rule *rules;     /* the first that fits decides, before the lists */
     uint32_t rule_count;
@@ -167,9 +168,9 @@ struct route_policy {
     const struct json_pointer *redact;
     uint32_t redact_count;
     int64_t evidence_keep_ms;
-    bool rerun_on_expiry;            /* on_expiry: rerun */
-    bool replace_on_change;          /* on_changed_after_release: replace */
-    bool replay_set_cookie;          /* replay.set_cookie */
+    bool rerun_on_expiry;              /* on_expiry: rerun */
+    bool replace_on_change;            /* on_changed_after_release: replace */
+    bool replay_set_cookie;            /* replay.set_cookie */
     const struct span *replay_headers; /* replay.headers: a list; NULL: all that may be replayed */
     uint32_t replay_header_count;
     bool errors_text;         /* errors: text */

@@ -21,7 +21,7 @@ struct http_head {
     struct span method;    /* requests */
     struct span target;    /* requests: exactly as received */
     struct span path;      /* requests: path and query in origin-form; "*" for OPTIONS * */
-    struct span authority; /* requests: of an absolute-form target, else of Host; empty for 1.0 without */
+    struct span authority; /* requests: of an absolute-form target, else of Host; or empty (1.0) */
     uint16_t status;       /* responses: 100..599 */
     struct span reason;    /* responses: may be empty */
     uint8_t minor;         /* HTTP/1.minor as received */
@@ -57,8 +57,8 @@ enum http1_event {
 };
 
 struct http1_fault {
-    uint16_t status;  /* what a server answers: 400, 413 (overflow), 414, 417, 431, 501, 505 */
-    const char *text; /* a static sentence fragment without bytes of the peer, fit for a problem detail */
+    uint16_t status;  /* what a server answers: 400, 413, 414, 417, 431, 501, 503, 505; or 502 */
+    const char *text; /* a static fragment without bytes of the peer, fit for a problem detail */
 };
 
 struct http1_parser {
@@ -96,8 +96,8 @@ void http1_parser_answers_head(struct http1_parser *parser, bool is_head);
  * again until HTTP1_MORE, HTTP1_END or HTTP1_ERROR. For responses every 1xx is
  * its own HTTP1_HEAD followed by HTTP1_END; the caller skips it (bounded) and
  * resets. */
-enum http1_event http1_feed(struct http1_parser *parser, struct span *bytes, struct span *ret_body)
-    GW_MUST_CHECK;
+enum http1_event http1_feed(struct http1_parser *parser, struct span *bytes,
+                            struct span *ret_body) GW_MUST_CHECK;
 /* The peer closed its side: HTTP1_END for a body until close, HTTP1_MORE when no
  * byte of a message had come, else HTTP1_ERROR (cut). */
 enum http1_event http1_eof(struct http1_parser *parser) GW_MUST_CHECK;
