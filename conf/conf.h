@@ -79,15 +79,16 @@ struct conf_limits {
 enum conf_log_format { CONF_LOG_TEXT, CONF_LOG_JSON };
 
 struct conf {
-    struct span file;   /* its name */
-    char hash[17];      /* of the text, 16 hex digits: in evidence and log */
+    struct span file; /* its name */
+    char hash[17];    /* of the text, 16 hex digits: in evidence and log */
     const struct conf_address *listen;
     uint32_t listen_count;
     bool has_admin;
     struct conf_address admin;
     const struct conf_token *tokens;
     uint32_t token_count;
-    struct span store_kind, store_path; /* path: absolute, or relative to the file's folder made absolute */
+    struct span store_kind,
+        store_path; /* path: absolute, or relative to the file's folder made absolute */
     const struct conf_owner *owners;
     uint32_t owner_count;
     const struct upstream_policy *upstreams;
@@ -109,6 +110,9 @@ struct conf {
 /* All findings of one load. Warnings do not stop it. */
 struct conf_finding {
     bool is_warning;
+    uint32_t line, column; /* 0: of the whole file */
+    uint16_t path_at,
+        message_at; /* where the path and what follows it begin in text; equal: no path */
     char text[504]; /* file:line:column: path: value: rule */
 };
 #define CONF_FINDINGS_MAX 100
@@ -130,9 +134,13 @@ void conf_unref(struct conf *conf); /* NULL is fine */
 
 /* Worst-case memory of this configuration, bytes; `check` prints how it is made up. */
 uint64_t conf_memory_worst(const struct conf *conf);
+/* The parts of that sum, a line each. */
+void conf_memory_explain(const struct conf *conf, struct gw_buf *out);
 
 /* The effective configuration, each value with its source line or "default". */
 void conf_show(const struct conf *conf, struct gw_buf *out);
+/* The same as a JSON array of {path, value, line (or null), source}. */
+void conf_show_json(const struct conf *conf, struct gw_buf *out);
 /* The promise of each route in plain words (`recibo check`). */
 void conf_promise(const struct conf *conf, struct gw_buf *out);
 /* docs/config.md, printed from fields.def. */

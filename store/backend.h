@@ -26,7 +26,8 @@ struct store_backend_ops {
     uint32_t (*wal_frames)(const struct store_backend *backend);
     /* Called between two batches when the checkpointer asks for the last, held pass. */
     enum gw_status (*checkpoint_last)(struct store_backend *backend, struct gw_error *err);
-    /* From the checkpointer's thread, beside commits: writes back what it can. NULL: nothing to do. */
+    /* From the checkpointer's thread, beside commits: writes back what it can. NULL: nothing to do.
+     */
     enum gw_status (*checkpoint_pass)(struct store_backend *backend, struct gw_error *err);
 };
 extern const struct store_backend_ops store_memory_ops, store_sqlite_ops;

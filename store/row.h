@@ -30,15 +30,15 @@ struct store_row {
     struct span method, target;
     struct span labels; /* packed: labels_encode() */
     int64_t created_ms, updated_ms;
-    uint32_t repeats;       /* asked again since it is unknown */
-    int64_t last_repeat_ms; /* 0: never */
-    uint8_t end;            /* enum attempt_end of the last attempt; END_none */
-    uint16_t status;        /* of the last attempt's answer; 0: none came */
-    struct span attempts;   /* packed: attempts_encode() */
-    struct span request;    /* packed message, as evidence; empty: not kept or not loaded */
+    uint32_t repeats;          /* asked again since it is unknown */
+    int64_t last_repeat_ms;    /* 0: never */
+    uint8_t end;               /* enum attempt_end of the last attempt; END_none */
+    uint16_t status;           /* of the last attempt's answer; 0: none came */
+    struct span attempts;      /* packed: attempts_encode() */
+    struct span request;       /* packed message, as evidence; empty: not kept or not loaded */
     int64_t evidence_until_ms; /* when the request may be dropped; 0: there is none */
-    struct span answer;     /* packed message to replay; empty: none or not loaded */
-    bool answer_kept;       /* there is an answer to replay, loaded or not */
+    struct span answer;        /* packed message to replay; empty: none or not loaded */
+    bool answer_kept;          /* there is an answer to replay, loaded or not */
 };
 
 /* What one sending left behind (SPEC 4). */
@@ -69,7 +69,7 @@ struct member_digest {
 /* A whole message: status 0 for a request. */
 struct stored_message {
     uint16_t status;
-    bool body_kept;     /* false: only status and fields; body_bytes says how long it was */
+    bool body_kept; /* false: only status and fields; body_bytes says how long it was */
     uint64_t body_bytes;
     struct http_field *fields;
     uint32_t field_count;

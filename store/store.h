@@ -15,23 +15,23 @@ struct store;       /* opaque; thread-safe; one per process */
 struct store_inbox; /* where results come back: one per event loop */
 
 enum store_op_kind {
-    STORE_CLAIM,      /* in.claim: insert if the identity is absent */
-    STORE_LOOKUP,     /* in.lookup: by identity */
-    STORE_FIND,       /* in.find: by operation id */
-    STORE_ADVANCE,    /* in.advance: compare-and-set on (id, version) */
-    STORE_TOUCH,      /* in.touch: count a repeat */
-    STORE_SCAN,       /* in.scan: rows that time has something to say about */
-    STORE_LIST,       /* in.list: a page for an operator */
-    STORE_AUDIT,      /* in.find: the audit entries of one operation */
-    STORE_PAUSE,      /* in.pause: set or clear */
-    STORE_PAUSES,     /* all pauses */
-    STORE_TALLY,      /* unknowns by route, with the oldest */
+    STORE_CLAIM,   /* in.claim: insert if the identity is absent */
+    STORE_LOOKUP,  /* in.lookup: by identity */
+    STORE_FIND,    /* in.find: by operation id */
+    STORE_ADVANCE, /* in.advance: compare-and-set on (id, version) */
+    STORE_TOUCH,   /* in.touch: count a repeat */
+    STORE_SCAN,    /* in.scan: rows that time has something to say about */
+    STORE_LIST,    /* in.list: a page for an operator */
+    STORE_AUDIT,   /* in.find: the audit entries of one operation */
+    STORE_PAUSE,   /* in.pause: set or clear */
+    STORE_PAUSES,  /* all pauses */
+    STORE_TALLY,   /* unknowns by route, with the oldest */
     STORE_OP_COUNT,
 };
 
 enum store_scan_kind {
-    SCAN_LAPSED,  /* leased by an earlier life, or lease over */
-    SCAN_EXPIRED, /* expire_ms <= now_ms */
+    SCAN_LAPSED,   /* leased by an earlier life, or lease over */
+    SCAN_EXPIRED,  /* expire_ms <= now_ms */
     SCAN_EVIDENCE, /* the request is still kept and evidence_until_ms <= now_ms */
 };
 
@@ -152,14 +152,14 @@ struct store_op {
 };
 
 struct store_options {
-    const char *kind; /* "sqlite", "memory" */
-    const char *path; /* sqlite */
-    uint32_t queue_max;      /* operations waiting; submit refuses beyond */
-    uint32_t batch_max;      /* operations in one transaction */
-    size_t batch_bytes_max;  /* bodies in one transaction */
-    int64_t busy_ms;         /* how long a foreign lock on the file is waited for */
+    const char *kind;           /* "sqlite", "memory" */
+    const char *path;           /* sqlite */
+    uint32_t queue_max;         /* operations waiting; submit refuses beyond */
+    uint32_t batch_max;         /* operations in one transaction */
+    size_t batch_bytes_max;     /* bodies in one transaction */
+    int64_t busy_ms;            /* how long a foreign lock on the file is waited for */
     uint32_t checkpoint_frames; /* WAL frames that start a checkpoint */
-    struct gw_clock *clock;  /* borrowed */
+    struct gw_clock *clock;     /* borrowed */
 };
 void store_options_default(struct store_options *ret);
 
@@ -183,6 +183,9 @@ GW_MUST_CHECK enum gw_status store_inbox_new(struct store_inbox **ret, struct gw
 void store_inbox_free(struct store_inbox *inbox); /* NULL is fine; must be empty */
 int store_inbox_fd(const struct store_inbox *inbox);
 void store_inbox_drain(struct store_inbox *inbox);
+/* Puts an op that was never submitted into its op->inbox, from any thread: a wake-up
+ * for the loop that owns it; its done() runs there. */
+void store_inbox_deliver(struct store_op *op);
 
 #define STORE_HISTOGRAM_BUCKETS 14
 struct store_stats {

@@ -47,7 +47,7 @@ GW_MUST_CHECK enum gw_status body_add(struct body *body, struct span bytes, cons
 struct upstream_request {
     struct span head; /* ready to send, serialized, with its empty line */
     struct span body;
-    bool is_head;     /* method HEAD: the answer has no body */
+    bool is_head; /* method HEAD: the answer has no body */
 };
 struct upstream_answer {
     struct http_head *head; /* owned by the receiver of done() or late() */

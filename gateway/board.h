@@ -1,0 +1,113 @@
+/* What the workers of one process share besides the store's queue: how much is in
+ * flight, which routes are paused, the breakers, who waits for whose answer, and
+ * the counters of /metrics (ADR 0006). Counters are atomics; the rest stands
+ * behind one lock that is held for a few instructions and never while calling
+ * anybody. Threads: any. */
+#ifndef RECIBO_GATEWAY_BOARD_H
+#define RECIBO_GATEWAY_BOARD_H
+
+#include "conf/conf.h"
+#include "policy/admit.h"
+#include "policy/breaker.h"
+#include "policy/classify.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+enum problem {
+    PROBLEM_NONE,
+#define PROBLEM(name, code, status, retry, title) PROBLEM_##name,
+#include "gateway/problems.def"
+#undef PROBLEM
+    PROBLEM_COUNT,
+};
+enum outcome {
+    OUTCOME_NONE,
+#define OUTCOME(name, word) OUTCOME_##name,
+#include "gateway/outcomes.def"
+#undef OUTCOME
+    OUTCOME_COUNT,
+};
+
+#define BOARD_BUCKETS 16
+extern const uint32_t board_bounds_ms[BOARD_BUCKETS];
+struct board_histogram {
+    atomic_ullong buckets[BOARD_BUCKETS + 1]; /* the last one: over every bound */
+    atomic_ullong sum_ms;
+};
+
+enum settle_verdict {
+    VERDICT_EXECUTED,
+    VERDICT_NOT_EXECUTED,
+    VERDICT_ABANDONED,
+    VERDICT_REOPEN,
+    VERDICT_COUNT
+};
+
+/* The counters of one route; read by /metrics without a lock. */
+struct board_route {
+    atomic_ullong outcomes[OUTCOME_COUNT];
+    atomic_ullong ends[END_COUNT];
+    atomic_ullong settled[VERDICT_COUNT];
+    atomic_ullong contradictions;
+    struct board_histogram request_seconds;
+    atomic_uint in_flight;
+    atomic_uint overdue; /* in flight, no answer byte after breaker.overdue */
+    atomic_bool paused;  /* by hand */
+    atomic_int breaker;  /* enum breaker_state as last seen */
+};
+
+struct board;
+struct board *board_new(const struct conf *conf); /* keeps a reference; NULL: out of memory */
+void board_free(struct board *board);
+
+struct board_route *board_route(struct board *board, const struct route_policy *route);
+struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index);
+void board_observe(struct board_histogram *histogram, int64_t elapsed_ms);
+void board_count_refused(struct board *board, enum problem problem);
+uint64_t board_refused(struct board *board, enum problem problem);
+
+/* ---- in flight, pause, breaker ---- */
+struct board_ticket { /* held by a flow from claim to the end of its attempt */
+    bool held, is_trial, is_overdue;
+};
+/* May a new operation of this owner run? GATE_OPEN: the ticket is held and must be
+ * given back. */
+enum admit_gate board_enter(struct board *board, const struct route_policy *route,
+                            struct span owner, int64_t now_ticks, struct board_ticket *ret_ticket);
+enum board_end { BOARD_NOT_RUN, BOARD_KNOWN, BOARD_UNKNOWN };
+void board_leave(struct board *board, const struct route_policy *route, struct span owner,
+                 enum board_end end, int64_t now_ticks, struct board_ticket *ticket);
+/* The attempt of this ticket has no answer byte after breaker.overdue. */
+void board_mark_overdue(struct board *board, const struct route_policy *route,
+                        struct board_ticket *ticket);
+/* Seconds for Retry-After of a paused route. */
+uint32_t board_retry_seconds(struct board *board, const struct route_policy *route,
+                             int64_t now_ticks);
+/* What the store says is paused, by hand; false: no such route or upstream. */
+bool board_pause(struct board *board, enum pause_subject subject, struct span name, bool paused);
+
+/* ---- repeats that wait for a first call ---- */
+struct board_waiter {
+    struct store_identity identity;
+    struct store_op wake; /* inbox, done and ctx set by the waiter */
+    struct board_waiter *next;
+    bool is_listed;
+};
+/* false: limits.waiters are waiting already. */
+bool board_wait(struct board *board, struct board_waiter *waiter);
+/* true: it was taken off and will not be woken. false: its wake-up is under way. */
+bool board_unwait(struct board *board, struct board_waiter *waiter);
+/* The receipt of this identity moved: delivers the wake op of everybody who waits for it. */
+void board_wake(struct board *board, const struct store_identity *identity);
+
+/* ---- process gauges ---- */
+struct board_gauges {
+    atomic_uint connections, flows, late_listening;
+    atomic_bool draining;
+};
+struct board_gauges *board_gauges(struct board *board);
+
+const char *outcome_word(enum outcome outcome);
+
+#endif

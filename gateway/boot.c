@@ -1,0 +1,355 @@
+/* Builds the parts in order and takes them down in reverse. The main thread has the
+ * signals and the operator plane; requests are the workers' business. */
+#include "gateway/boot.h"
+#include "gateway/admin/admin.h"
+#include "gateway/worker.h"
+
+#include "base/digest.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LISTENERS_MAX  64
+#define WORKERS_MAX    64
+#define LISTEN_BACKLOG 1024
+#define RECOVER_BEFORE_MAX                                                                         \
+    5000 /* rows put right before the first request; the rest while serving */
+
+struct boot {
+    struct conf *conf;
+    struct event_base *base;
+    struct event *sigterm, *sigint;
+    struct store *store;
+    struct board *board;
+    struct admin *admin;
+    struct worker *workers[WORKERS_MAX];
+    uint32_t worker_count;
+    int fds[LISTENERS_MAX];
+    uint32_t fd_count;
+    atomic_bool ready;
+};
+
+/* ---- listening ---- */
+
+static enum gw_status listen_failed(struct gw_error *err, const struct conf_address *address)
+{
+    return gw_error_set(err, GW_IO, "cannot listen on %.*s (line %u): %s", (int)address->text.len,
+                        address->text.ptr, address->line, strerror(errno));
+}
+
+static enum gw_status listen_unix(const struct conf_address *address, int *ret_fd,
+                                  struct gw_error *err)
+{
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    if (address->host.len >= sizeof(where.sun_path))
+        return gw_error_set(err, GW_INVALID, "the socket path %.*s is too long",
+                            (int)address->host.len, address->host.ptr);
+    memcpy(where.sun_path, address->host.ptr, address->host.len);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct stat old;
+    /* A socket that an earlier life left behind; anything else of that name stays. */
+    if (stat(where.sun_path, &old) == 0 && S_ISSOCK(old.st_mode))
+        (void)unlink(where.sun_path); /* bind says it if that failed */
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&where, sizeof(where)) != 0 ||
+        listen(fd, LISTEN_BACKLOG) != 0) {
+        enum gw_status status = listen_failed(err, address);
+        if (fd >= 0)
+            (void)close(fd);
+        return status;
+    }
+    *ret_fd = fd;
+    return GW_OK;
+}
+
+static enum gw_status listen_tcp(const struct conf_address *address, int *ret_fd,
+                                 struct gw_error *err)
+{
+    const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                                   .ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM};
+    char host[256], port[8];
+    struct addrinfo *found = NULL;
+    const int on = 1;
+    (void)snprintf(host, sizeof(host), "%.*s", (int)address->host.len, address->host.ptr);
+    (void)snprintf(port, sizeof(port), "%u", address->port); /* both fit: checked when loading */
+    int rc = getaddrinfo(host, port, &hints, &found);
+    if (rc != 0)
+        return gw_error_set(err, GW_IO, "cannot listen on %.*s (line %u): %s",
+                            (int)address->text.len, address->text.ptr, address->line,
+                            gai_strerror(rc));
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+              bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, LISTEN_BACKLOG) == 0;
+    enum gw_status status = ok ? GW_OK : listen_failed(err, address);
+    freeaddrinfo(found);
+    if (!ok && fd >= 0)
+        (void)close(fd);
+    if (ok)
+        *ret_fd = fd;
+    return status;
+}
+
+static unsigned port_of(int fd)
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof(own);
+    char port[8] = "0";
+    if (getsockname(fd, (struct sockaddr *)&own, &len) == 0 && own.ss_family != AF_UNIX)
+        (void)getnameinfo((const struct sockaddr *)&own, len, NULL, 0, port, sizeof(port),
+                          NI_NUMERICSERV); /* leaves "0" if it cannot */
+    return (unsigned)strtoul(port, NULL, 10);
+}
+
+static enum gw_status open_listeners(struct boot *boot, struct gw_error *err)
+{
+    for (uint32_t i = 0; i < boot->conf->listen_count; i++) {
+        const struct conf_address *address = &boot->conf->listen[i];
+        if (boot->fd_count == LISTENERS_MAX)
+            return gw_error_set(err, GW_LIMIT, "at most %d listeners", LISTENERS_MAX);
+        enum gw_status status = address->is_unix
+                                    ? listen_unix(address, &boot->fds[boot->fd_count], err)
+                                    : listen_tcp(address, &boot->fds[boot->fd_count], err);
+        if (status != GW_OK)
+            return status;
+        const struct gw_log_pair pairs[] = {{"address", address->text, 0},
+                                            {"port", {NULL, 0}, port_of(boot->fds[boot->fd_count])},
+                                            GW_LOG_END};
+        boot->fd_count++;
+        gw_log(GW_LOG_INFO, "listener.opened", pairs);
+    }
+    return GW_OK;
+}
+
+/* ---- store ---- */
+
+struct pause_wait {
+    struct boot *boot;
+    bool done;
+};
+
+static void pauses_came(struct store_op *op, void *ctx)
+{
+    struct pause_wait *wait = ctx;
+    wait->done = true;
+    for (uint32_t i = 0; op->out.status == GW_OK && i < op->out.pause_count; i++)
+        (void)board_pause(wait->boot->board, op->out.pauses[i].subject, op->out.pauses[i].name,
+                          true); /* a route that is gone needs no pause */
+}
+
+/* What was paused stays paused over a restart (SPEC 3). */
+static enum gw_status load_pauses(struct boot *boot, struct gw_error *err)
+{
+    struct store_inbox *inbox = NULL;
+    struct pause_wait wait = {.boot = boot};
+    struct arena *arena = arena_new(16 * 1024 * 1024);
+    enum gw_status status =
+        arena == NULL ? gw_error_set(err, GW_NOMEM, "out of memory") : store_inbox_new(&inbox, err);
+    struct store_op op = {.kind = STORE_PAUSES, .arena = arena, .done = pauses_came, .ctx = &wait};
+    op.inbox = inbox;
+    if (status == GW_OK)
+        status = store_submit(boot->store, &op);
+    while (status == GW_OK && !wait.done) {
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(store_inbox_fd(inbox), &set);
+        if (select(store_inbox_fd(inbox) + 1, &set, NULL, NULL, NULL) < 0 && errno != EINTR)
+            status = gw_error_set(err, GW_IO, "waiting for the store: %s", strerror(errno));
+        store_inbox_drain(inbox);
+    }
+    if (status == GW_OK && op.out.status != GW_OK)
+        status = gw_error_set(err, op.out.status, "the pauses cannot be read from the store");
+    store_inbox_free(inbox);
+    arena_free(arena);
+    return status;
+}
+
+static enum gw_status open_store(struct boot *boot, struct gw_error *err)
+{
+    struct store_options options;
+    char path[4096], kind[32];
+    store_options_default(&options);
+    (void)snprintf(path, sizeof(path), "%.*s", (int)boot->conf->store_path.len,
+                   boot->conf->store_path.ptr);
+    (void)snprintf(kind, sizeof(kind), "%.*s", (int)boot->conf->store_kind.len,
+                   boot->conf->store_kind.ptr); /* both are bounded by the configuration */
+    options.kind = kind;
+    options.path = path;
+    options.queue_max = boot->conf->limits.store_queue;
+    options.clock = gw_clock_system();
+    enum gw_status status = store_open(&options, &boot->store, err);
+    return status == GW_OK ? load_pauses(boot, err) : status;
+}
+
+/* Larger answers wait beside the store, on a real disk; never on a memory file system. */
+static void spool_dir(const struct conf *conf, char *ret_dir, size_t len)
+{
+    (void)snprintf(ret_dir, len, "%.*s", (int)conf->store_path.len, conf->store_path.ptr);
+    char *slash = strrchr(ret_dir, '/');
+    if (slash == NULL)
+        (void)snprintf(ret_dir, len, ".");
+    else if (slash == ret_dir)
+        slash[1] = '\0';
+    else
+        *slash = '\0';
+}
+
+/* ---- the process ---- */
+
+static void fresh_random(void *ret_bytes, size_t len)
+{
+    gw_random(ret_bytes, len);
+}
+
+static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
+{
+    char spool[4096];
+    spool_dir(boot->conf, spool, sizeof(spool));
+    const struct worker_ports ports = {.clock = gw_clock_system(),
+                                       .store = boot->store,
+                                       .board = boot->board,
+                                       .upstream = &upstream_http_ops,
+                                       .random = fresh_random};
+    for (uint32_t i = 0; i < boot->conf->workers && i < WORKERS_MAX; i++) {
+        const struct worker_options options = {.index = i,
+                                               .listen_fds = boot->fds,
+                                               .listen_count = boot->fd_count,
+                                               .spool_dir = spool};
+        enum gw_status status =
+            worker_new(&options, &ports, boot->conf, &boot->workers[boot->worker_count], err);
+        if (status != GW_OK)
+            return status;
+        boot->worker_count++;
+    }
+    worker_recover(boot->workers[0], RECOVER_BEFORE_MAX);
+    for (uint32_t i = 0; i < boot->worker_count; i++) {
+        enum gw_status status = worker_start(boot->workers[i], err);
+        if (status != GW_OK)
+            return status;
+    }
+    return GW_OK;
+}
+
+static void asked_to_stop(evutil_socket_t fd, short what, void *ctx)
+{
+    struct boot *boot = ctx;
+    (void)fd;
+    (void)what;
+    (void)event_base_loopbreak(boot->base);
+}
+
+static bool make_base(struct boot *boot)
+{
+    boot->base = event_base_new();
+    if (boot->base == NULL)
+        return false;
+    boot->sigterm = evsignal_new(boot->base, SIGTERM, asked_to_stop, boot);
+    boot->sigint = evsignal_new(boot->base, SIGINT, asked_to_stop, boot);
+    return boot->sigterm != NULL && boot->sigint != NULL && event_add(boot->sigterm, NULL) == 0 &&
+           event_add(boot->sigint, NULL) == 0;
+}
+
+/* Workers must not get the signals: the main thread has them. */
+static void block_signals(bool blocked)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT); /* all three cannot fail for valid signals */
+    int rc = pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+    gw_assert(rc == 0);
+}
+
+static enum gw_status make_admin(struct boot *boot, struct gw_error *err)
+{
+    if (!boot->conf->has_admin)
+        return GW_OK;
+    const struct admin_options options = {.base = boot->base,
+                                          .conf = boot->conf,
+                                          .store = boot->store,
+                                          .board = boot->board,
+                                          .clock = gw_clock_system(),
+                                          .ready = &boot->ready};
+    enum gw_status status = admin_new(&options, &boot->admin, err);
+    if (status == GW_OK) {
+        const struct gw_log_pair pairs[] = {{"address", boot->conf->admin.text, 0},
+                                            {"port", {NULL, 0}, admin_port(boot->admin)},
+                                            GW_LOG_END};
+        gw_log(GW_LOG_INFO, "admin.opened", pairs);
+    }
+    return status;
+}
+
+static enum gw_status start(struct boot *boot, struct gw_error *err)
+{
+    boot->board = board_new(boot->conf);
+    if (!make_base(boot) || boot->board == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    enum gw_status status = open_store(boot, err);
+    if (status == GW_OK)
+        status = open_listeners(boot, err);
+    if (status == GW_OK)
+        status = make_admin(boot, err);
+    block_signals(true);
+    if (status == GW_OK)
+        status = make_workers(boot, err);
+    block_signals(false);
+    return status;
+}
+
+static void stop(struct boot *boot)
+{
+    atomic_store(&boot->ready, false);
+    if (boot->board != NULL)
+        atomic_store(&board_gauges(boot->board)->draining, true);
+    for (uint32_t i = 0; i < boot->worker_count; i++)
+        worker_drain(boot->workers[i], boot->conf->drain_ms);
+    for (uint32_t i = 0; i < boot->worker_count; i++)
+        worker_join(boot->workers[i]);
+    admin_free(boot->admin);
+    for (uint32_t i = 0; i < boot->worker_count; i++)
+        worker_free(boot->workers[i]);
+    for (uint32_t i = 0; i < boot->fd_count; i++)
+        (void)close(boot->fds[i]); /* listening sockets hold nothing to lose */
+    store_close(boot->store);
+    board_free(boot->board);
+    if (boot->sigterm != NULL)
+        event_free(boot->sigterm);
+    if (boot->sigint != NULL)
+        event_free(boot->sigint);
+    if (boot->base != NULL)
+        event_base_free(boot->base);
+}
+
+enum gw_status boot_serve(struct conf *conf, struct gw_error *err)
+{
+    struct boot *boot = calloc(1, sizeof(*boot));
+    if (boot == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    boot->conf = conf;
+    (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
+    enum gw_status status = start(boot, err);
+    if (status == GW_OK) {
+        atomic_store(&boot->ready, true);
+        gw_log_text(GW_LOG_INFO, "recibo.ready", "serving %u routes, configuration %s",
+                    conf->routes.count, conf->hash);
+        int rc = event_base_dispatch(boot->base);
+        gw_assert(rc >= 0);
+        gw_log_text(GW_LOG_INFO, "recibo.draining", "for at most %lld ms",
+                    (long long)conf->drain_ms);
+    }
+    stop(boot);
+    if (status == GW_OK)
+        gw_log_text(GW_LOG_INFO, "recibo.stopped", "everything is on record");
+    free(boot);
+    return status;
+}

@@ -1,0 +1,245 @@
+/* Writes the upstream's request head anew. The received path, query and field
+ * values pass byte for byte; framing, Host, Via and the forwarding fields are ours. */
+#include "gateway/call_head.h"
+#include "gateway/owners/owners.h"
+#include "gateway/worker.h"
+
+#include "base/text.h"
+#include "policy/headers.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+static bool is_key_field(const struct key_source *source, struct span name)
+{
+    if (source->from == KEY_FROM_HEADER)
+        return header_same_cgi_name(source->name, name);
+    for (uint32_t i = 0; i < source->part_count; i++)
+        if (source->parts[i].from == KEY_FROM_HEADER &&
+            header_same_cgi_name(source->parts[i].name, name))
+            return true;
+    return false;
+}
+
+/* May this field of the caller's go upstream as it is? */
+static bool passes(const struct flow *flow, const struct http_field *field)
+{
+    const struct route_policy *route = flow->route;
+    const struct http_head *head = flow->head;
+    uint32_t flags = header_flags(field->name);
+    bool guarded = route->mode == ROUTE_ENFORCE;
+    if ((flags & (HEADER_HOP | HEADER_FRAMING | HEADER_FORWARDED)) != 0)
+        return false;
+    if (span_equal_nocase(field->name, SPAN("Host")) ||
+        span_equal_nocase(field->name, SPAN("traceparent")) ||
+        header_named_by_connection(head->fields, head->field_count, field->name))
+        return false;
+    if (route->credentials == CREDENTIALS_STRIP && route->owner_index != ROUTE_NO_OWNER &&
+        owner_uses_field(&flow->conf->owners[route->owner_index], field->name))
+        return false;
+    if (!guarded)
+        return true;
+    if ((flags & HEADER_OVERRIDE) != 0 || span_equal_nocase(field->name, SPAN("Accept-Encoding")) ||
+        span_equal_nocase(field->name, SPAN("Range")))
+        return false;
+    /* The key stays here unless the upstream deduplicates by it (KEY-21); look-alikes always. */
+    if (is_key_field(&route->key, field->name))
+        return route->passes_key && route->key.from == KEY_FROM_HEADER &&
+               span_equal_nocase(field->name, route->key.name);
+    return true;
+}
+
+static bool add(struct flow *flow, struct span name, struct span value)
+{
+    return http1_write_field(&flow->call_head, name, value);
+}
+
+static bool add_host(struct flow *flow)
+{
+    const struct upstream_policy *upstream = flow->route->upstream;
+    struct span host = upstream->host_header.len > 0 ? upstream->host_header : upstream->authority;
+    if (upstream->host_preserve && flow->head->authority.len > 0)
+        host = flow->head->authority;
+    return add(flow, SPAN("Host"), host);
+}
+
+/* "192.0.2.1" or "2001:db8::1" of the peer. */
+static struct span peer_text(const struct flow *flow, char *room, size_t room_len, bool *ret_is_v6)
+{
+    *ret_is_v6 = false;
+    if (flow->peer == NULL)
+        return SPAN("unknown");
+    const char *done = NULL;
+    if (flow->peer->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)flow->peer;
+        done = inet_ntop(AF_INET, &in->sin_addr, room, (socklen_t)room_len);
+    } else if (flow->peer->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)flow->peer;
+        bool mapped = IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
+        done = mapped ? inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], room, (socklen_t)room_len)
+                      : inet_ntop(AF_INET6, &in6->sin6_addr, room, (socklen_t)room_len);
+        *ret_is_v6 = !mapped;
+    }
+    return done == NULL ? SPAN("unknown") : span_str(done);
+}
+
+static bool peer_is_trusted(const struct flow *flow)
+{
+    uint8_t address[16] = {0};
+    if (flow->peer == NULL)
+        return false;
+    if (flow->peer->ss_family == AF_INET) {
+        memcpy(address, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+        memcpy(address + 12, &((const struct sockaddr_in *)flow->peer)->sin_addr, 4);
+    } else if (flow->peer->ss_family == AF_INET6) {
+        memcpy(address, &((const struct sockaddr_in6 *)flow->peer)->sin6_addr, 16);
+    } else {
+        return false;
+    }
+    return conf_network_find(flow->conf->trusted_proxies, flow->conf->trusted_proxy_count,
+                             address) != NULL;
+}
+
+/* Appends to what a trusted proxy said; replaces what anybody else claims (FWD-7). */
+static bool add_forwarded(struct flow *flow)
+{
+    char room[INET6_ADDRSTRLEN];
+    bool is_v6 = false;
+    struct span peer = peer_text(flow, room, sizeof(room), &is_v6);
+    struct arena *arena = flow->arena;
+    bool trusted = peer_is_trusted(flow);
+    const struct http_field *before =
+        trusted ? http_head_find(flow->head, SPAN("X-Forwarded-For"), 0) : NULL;
+    struct span chain = before == NULL ? peer
+                                       : arena_print(arena, "%.*s, %.*s", (int)before->value.len,
+                                                     before->value.ptr, (int)peer.len, peer.ptr);
+    struct span host = flow->head->authority;
+    bool quoted = is_v6;
+    struct span forwarded =
+        arena_print(arena, quoted ? "for=\"[%.*s]\";proto=http" : "for=%.*s;proto=http",
+                    (int)peer.len, peer.ptr);
+    const struct http_field *earlier =
+        trusted ? http_head_find(flow->head, SPAN("Forwarded"), 0) : NULL;
+    if (earlier != NULL)
+        forwarded = arena_print(arena, "%.*s, %.*s", (int)earlier->value.len, earlier->value.ptr,
+                                (int)forwarded.len, forwarded.ptr);
+    return add(flow, SPAN("X-Forwarded-For"), chain) &&
+           add(flow, SPAN("X-Forwarded-Proto"), SPAN("http")) &&
+           (host.len == 0 || add(flow, SPAN("X-Forwarded-Host"), host)) &&
+           add(flow, SPAN("Forwarded"), forwarded);
+}
+
+static bool is_lower_hex(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!((text.ptr[i] >= '0' && text.ptr[i] <= '9') ||
+              (text.ptr[i] >= 'a' && text.ptr[i] <= 'f')))
+            return false;
+    return true;
+}
+
+static bool all_zero(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] != '0')
+            return false;
+    return true;
+}
+
+/* The trace id and flags of a valid traceparent (W3C Trace Context 2; TRC-1). */
+static bool read_traceparent(const struct http_head *head, struct span *ret_id,
+                             struct span *ret_flags)
+{
+    const struct http_field *field = http_head_find(head, SPAN("traceparent"), 0);
+    if (field == NULL ||
+        http_head_find(head, SPAN("traceparent"), (uint32_t)(field - head->fields) + 1) != NULL)
+        return false;
+    struct span v = field->value;
+    if (v.len < 55 || v.ptr[2] != '-' || v.ptr[35] != '-' || v.ptr[52] != '-')
+        return false;
+    struct span version = span_of(v.ptr, 2), id = span_of(v.ptr + 3, 32);
+    struct span parent = span_of(v.ptr + 36, 16), flags = span_of(v.ptr + 53, 2);
+    bool length_fits =
+        span_equal(version, SPAN("00")) ? v.len == 55 : v.len == 55 || v.ptr[55] == '-';
+    if (!length_fits || span_equal(version, SPAN("ff")) || !is_lower_hex(version) ||
+        !is_lower_hex(id) || !is_lower_hex(parent) || !is_lower_hex(flags) || all_zero(id) ||
+        all_zero(parent))
+        return false;
+    *ret_id = id;
+    *ret_flags = flags;
+    return true;
+}
+
+void call_head_trace(struct flow *flow)
+{
+    struct span id, flags;
+    uint8_t bytes[16];
+    char text[33];
+    if (read_traceparent(flow->head, &id, &flags)) {
+        flow->trace_id = id;
+        return;
+    }
+    worker_ports(flow->worker)->random(bytes, sizeof(bytes));
+    gw_hex(bytes, sizeof(bytes), text);
+    flow->trace_id = arena_print(flow->arena, "%s", text);
+}
+
+static bool add_trace(struct flow *flow)
+{
+    struct span id, flags = SPAN("00");
+    uint8_t bytes[8];
+    char parent[17];
+    (void)read_traceparent(flow->head, &id, &flags); /* the id is in flow->trace_id already */
+    worker_ports(flow->worker)->random(bytes, sizeof(bytes));
+    bytes[0] |= 1; /* a parent id of zeros would be no id */
+    gw_hex(bytes, sizeof(bytes), parent);
+    struct span value = arena_print(flow->arena, "00-%.*s-%s-%.*s", (int)flow->trace_id.len,
+                                    flow->trace_id.ptr, parent, (int)flags.len, flags.ptr);
+    return value.len > 0 && add(flow, SPAN("traceparent"), value);
+}
+
+static bool add_via(struct flow *flow)
+{
+    struct span value = arena_print(flow->arena, "1.%u %.*s", flow->head->minor % 10u,
+                                    (int)flow->conf->via_name.len, flow->conf->via_name.ptr);
+    return add(flow, SPAN("Via"), value);
+}
+
+static bool add_framing(struct flow *flow, enum call_framing framing, uint64_t length)
+{
+    bool never = flow->route->upstream->reuse == REUSE_NEVER;
+    if (never && !add(flow, SPAN("Connection"), SPAN("close")))
+        return false;
+    switch (framing) {
+    case CALL_LENGTH:
+        return http1_write_number_field(&flow->call_head, SPAN("Content-Length"), length);
+    case CALL_CHUNKED:
+        return add(flow, SPAN("Transfer-Encoding"), SPAN("chunked"));
+    case CALL_NO_BODY:
+        break;
+    }
+    return true;
+}
+
+bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t length)
+{
+    const struct http_head *head = flow->head;
+    struct span prefix = flow->route->upstream->path_prefix;
+    struct span target = head->path;
+    if (prefix.len > 0)
+        target = arena_print(flow->arena, "%.*s%.*s", (int)prefix.len, prefix.ptr,
+                             (int)head->path.len, head->path.ptr);
+    if (flow->trace_id.len == 0)
+        call_head_trace(flow);
+    gw_buf_clear(&flow->call_head);
+    if (!http1_write_request_line(&flow->call_head, head->method, target) || !add_host(flow))
+        return false;
+    for (uint32_t i = 0; i < head->field_count; i++)
+        if (passes(flow, &head->fields[i]) &&
+            !add(flow, head->fields[i].name, head->fields[i].value))
+            return false;
+    if (flow->route->mode == ROUTE_ENFORCE && !add(flow, SPAN("Accept-Encoding"), SPAN("identity")))
+        return false;
+    return add_via(flow) && add_forwarded(flow) && add_trace(flow) &&
+           add_framing(flow, framing, length) && http1_write_end_of_head(&flow->call_head);
+}

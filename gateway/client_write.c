@@ -1,0 +1,163 @@
+/* From replies to bytes: head and body in one gathered write where they fit, the
+ * rest when the socket has room again; streams with a bounded buffer. */
+#include "gateway/client_parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define FILE_PIECE_BYTES (32 * 1024)
+
+static void want_write(struct client *client, bool wanted)
+{
+    if (wanted == client->writes)
+        return;
+    client->writes = wanted;
+    int rc = wanted ? event_add(&client->write_event, NULL) : event_del(&client->write_event);
+    gw_assert(rc == 0);
+}
+
+static bool reply_is_left(const struct client *client)
+{
+    const struct reply *reply = client->reply;
+    return reply != NULL &&
+           (client->reply_head_sent < reply->head.len ||
+            client->reply_body_sent < reply->body.len ||
+            (reply->file_body != NULL && client->reply_file_sent < reply->file_body->bytes));
+}
+
+bool client_is_flushed(const struct client *client)
+{
+    return client->out.len == 0 && !reply_is_left(client);
+}
+
+/* Sends one gathered piece. <0: errno says why. */
+static ssize_t send_piece(struct client *client)
+{
+    const struct reply *reply = client->reply;
+    struct iovec parts[3];
+    int count = 0;
+    char room[FILE_PIECE_BYTES];
+    if (client->out.len > 0)
+        parts[count++] = (struct iovec){client->out.ptr, client->out.len};
+    if (reply != NULL && client->reply_head_sent < reply->head.len)
+        parts[count++] = (struct iovec){reply->head.ptr + client->reply_head_sent,
+                                        reply->head.len - client->reply_head_sent};
+    if (reply != NULL && client->reply_body_sent < reply->body.len)
+        parts[count++] =
+            (struct iovec){(void *)(uintptr_t)(reply->body.ptr + client->reply_body_sent),
+                           reply->body.len - client->reply_body_sent};
+    if (count == 0 && reply_is_left(client)) {
+        ssize_t len =
+            pread(reply->file_body->file, room, sizeof(room), (off_t)client->reply_file_sent);
+        if (len <= 0) {
+            errno = EIO; /* the spool file is ours: shorter than it was written */
+            return -1;
+        }
+        parts[count++] = (struct iovec){room, (size_t)len};
+    }
+    if (count == 0)
+        return 0;
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    return sendmsg(client->fd, &message, MSG_NOSIGNAL);
+}
+
+static void account(struct client *client, size_t sent)
+{
+    size_t part = sent < client->out.len ? sent : client->out.len;
+    gw_buf_drop(&client->out, part);
+    sent -= part;
+    if (client->reply == NULL)
+        return;
+    size_t left = client->reply->head.len - client->reply_head_sent;
+    part = sent < left ? sent : left;
+    client->reply_head_sent += part;
+    sent -= part;
+    left = client->reply->body.len - client->reply_body_sent;
+    part = sent < left ? sent : left;
+    client->reply_body_sent += part;
+    client->reply_file_sent += sent - part;
+}
+
+bool client_flush(struct client *client)
+{
+    /* Ends with the queue empty, the socket full, or the connection dead. */
+    while (!client_is_flushed(client)) {
+        ssize_t sent = send_piece(client);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            want_write(client, true);
+            client_set_timer(client, worker_conf(client->worker)->limits.idle_time_ms);
+            return true;
+        }
+        if (sent < 0) {
+            client_die(client);
+            return false;
+        }
+        account(client, (size_t)sent);
+    }
+    want_write(client, false);
+    return true;
+}
+
+static void is_flushed(struct client *client)
+{
+    struct flow *flow = client->flow;
+    if (client->state == CLIENT_FLUSH) {
+        client_reply_is_out(client);
+    } else if (client->reply != NULL) {
+        client->reply = NULL;
+        client_set_timer(client, 0);
+        flow_resume(flow);
+    } else if (flow != NULL && flow->stream_events != NULL) {
+        client_set_timer(client, worker_conf(client->worker)->limits.idle_time_ms);
+        flow->stream_events->writable(flow);
+    } else if (client->state == CLIENT_BODY) {
+        client_set_timer(client, worker_conf(client->worker)->limits.body_time_ms);
+    }
+}
+
+void client_writable(evutil_socket_t fd, short what, void *ctx)
+{
+    struct client *client;
+    (void)fd;
+    (void)what;
+    GW_CAST(client, ctx, client, CLIENT_TAG);
+    if (client->state != CLIENT_DEAD && client_flush(client) && client_is_flushed(client))
+        is_flushed(client);
+}
+
+bool client_send_reply(struct client *client, struct reply *reply)
+{
+    client->close_after = client->close_after || reply->close;
+    client->reply = reply;
+    client->reply_head_sent = client->reply_body_sent = 0;
+    client->reply_file_sent = 0;
+    if (!client_flush(client))
+        return true; /* dead: the flow was told so, and goes on by itself */
+    if (!client_is_flushed(client))
+        return false;
+    client->reply = NULL;
+    return true;
+}
+
+bool client_stream_write(struct client *client, struct span bytes)
+{
+    if (client->state == CLIENT_DEAD)
+        return true;
+    if (!gw_buf_add(&client->out, bytes)) {
+        client_die(client); /* somebody did not wait for `writable` */
+        return true;
+    }
+    if (!client_flush(client))
+        return true;
+    return client->out.len < CLIENT_OUT_HIGH_BYTES;
+}
+
+void client_stream_end(struct client *client, bool whole, bool close)
+{
+    client->close_after = client->close_after || close;
+    client->abort_after = !whole;
+}

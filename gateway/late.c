@@ -1,0 +1,103 @@
+/* Flows that outlive their caller. They own what the upstream port still borrows. */
+#include "gateway/late.h"
+#include "gateway/worker.h"
+
+static bool copy_spans(struct flow *late, const struct flow *flow)
+{
+    struct arena *arena = late->arena;
+    return arena_copy(arena, flow->owner, &late->owner) &&
+           arena_copy(arena, flow->scope, &late->scope) &&
+           arena_copy(arena, flow->key, &late->key) &&
+           arena_copy(arena, flow->attempt.upstream, &late->attempt.upstream) &&
+           arena_copy(arena, flow->attempt.trace_id, &late->attempt.trace_id) &&
+           arena_copy(arena, flow->attempt.conf_hash, &late->attempt.conf_hash);
+}
+
+static struct flow *make(struct flow *flow)
+{
+    struct flow *late = flow_new(flow->worker, FLOW_FROM_LATE);
+    if (late == NULL)
+        return NULL;
+    late->route = flow->route;
+    late->identity = flow->identity;
+    late->attempt = flow->attempt;
+    late->lease_ticks = flow->lease_ticks;
+    if (!copy_spans(late, flow)) {
+        flow_run(late, FLOW_ROOM_leave);
+        return NULL;
+    }
+    return late;
+}
+
+void late_begin(struct flow *flow)
+{
+    const struct upstream_ops *upstream = worker_ports(flow->worker)->upstream;
+    struct flow *late = make(flow);
+    upstream->set_context(flow->call, late);
+    if (late == NULL) {
+        upstream->cancel(flow->call);
+        return;
+    }
+    /* The port may still be writing from these. */
+    struct gw_buf head = late->call_head, body = late->body;
+    late->call_head = flow->call_head;
+    late->body = flow->body;
+    flow->call_head = head;
+    flow->body = body;
+    late->call = flow->call;
+    atomic_fetch_add(&board_gauges(worker_ports(flow->worker)->board)->late_listening, 1);
+}
+
+static void drop_answer(struct upstream_answer *answer)
+{
+    if (answer == NULL)
+        return;
+    http_head_free(answer->head);
+    answer->head = NULL;
+    body_fini(&answer->body);
+}
+
+void late_arrives(const struct upstream_facts *facts, struct upstream_answer *answer, void *ctx)
+{
+    if (ctx == NULL) {
+        drop_answer(answer);
+        return;
+    }
+    struct flow *late;
+    GW_CAST(late, ctx, flow, FLOW_TAG);
+    late->call = NULL;
+    atomic_fetch_sub(&board_gauges(worker_ports(late->worker)->board)->late_listening, 1);
+    late->facts = *facts;
+    if (answer != NULL) {
+        late->answer = *answer;
+        *answer = (struct upstream_answer){0};
+        body_init(&answer->body, 0);
+    }
+    late->attempt.ended_ms = flow_now_ms(late);
+    late->attempt.bytes_out = facts->bytes_out;
+    late->attempt.bytes_in = facts->bytes_in;
+    late->attempt.status = facts->status;
+    /* An end without an answer says nothing new: the receipt is unknown already. */
+    flow_run(late, facts->end == END_answered ? FLOW_ROOM_classify : FLOW_ROOM_leave);
+}
+
+struct flow *late_take_over(struct flow *flow)
+{
+    struct flow *late = make(flow);
+    if (late == NULL)
+        return NULL;
+    late->facts = flow->facts;
+    late->result = flow->result;
+    late->event = flow->event;
+    late->answer = flow->answer;
+    flow->answer = (struct upstream_answer){0};
+    body_init(&flow->answer.body, 0);
+    return late;
+}
+
+void late_cancel(struct flow *late)
+{
+    gw_assert(late->source == FLOW_FROM_LATE);
+    if (late->call != NULL)
+        worker_ports(late->worker)->upstream->cancel(late->call);
+}

@@ -1,0 +1,145 @@
+/* Room `own`: Recibo's own resources for callers, under own_prefix: the state of an
+ * operation for its owner, what a problem code means, and what a route promises. It
+ * changes nothing. */
+#include "gateway/owners/owners.h"
+#include "gateway/problem.h"
+#include "gateway/reply_head.h"
+#include "gateway/rooms/contract.h"
+#include "gateway/worker.h"
+
+#include "base/text.h"
+
+enum own_stage { OWN_ENTER, OWN_FOUND };
+
+static enum flow_next send_document(struct flow *flow, struct span body)
+{
+    if (body.len == 0)
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    flow->problem = PROBLEM_NONE;
+    /* Written before the room `reply` so that it need not know of documents. */
+    if (!reply_document(flow, 200, SPAN("application/json"), body))
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    return flow_go(flow, FLOW_ROOM_reply);
+}
+
+static enum flow_next tell_problem(struct flow *flow, struct span code)
+{
+    enum problem problem = problem_by_code(code);
+    if (problem == PROBLEM_NONE)
+        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    struct span base = flow->conf->problem_base;
+    return send_document(
+        flow, arena_print(flow->arena,
+                          "{\"type\":\"%.*s%s\",\"code\":\"%s\",\"title\":\"%s\",\"status\":%u,"
+                          "\"retry_may_help\":%s}\n",
+                          (int)base.len, base.ptr, problem_code(problem), problem_code(problem),
+                          problem_title(problem), problem_status(problem),
+                          problem_retry_may_help(problem) ? "true" : "false"));
+}
+
+static const struct route_policy *route_by_name(const struct conf *conf, struct span name)
+{
+    for (uint32_t i = 0; i < conf->routes.count; i++)
+        if (span_equal(conf->routes.routes[i].name, name))
+            return &conf->routes.routes[i];
+    return NULL;
+}
+
+/* Only the owner may see it; everybody else learns nothing, not even that it exists. */
+static bool is_owner(struct flow *flow, const struct store_row *row)
+{
+    const struct route_policy *route = route_by_name(flow->conf, row->route);
+    if (route == NULL || route->owner_index == ROUTE_NO_OWNER)
+        return false;
+    const struct owner_request request = {.head = flow->head,
+                                          .peer = (const struct sockaddr *)flow->peer};
+    return owner_identify(&flow->conf->owners[route->owner_index], &request, flow->arena,
+                          &flow->owner) == OWNER_OK &&
+           span_equal(flow->owner, row->owner);
+}
+
+static enum flow_next tell_operation(struct flow *flow)
+{
+    const struct store_row *row = flow->op.out.rows;
+    char created[GW_RFC3339_BYTES], updated[GW_RFC3339_BYTES];
+    if (!is_owner(flow, row))
+        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    bool in_doubt = row->receipt.state == RECEIPT_UNKNOWN;
+    gw_rfc3339(row->created_ms, created);
+    gw_rfc3339(row->updated_ms, updated);
+    struct gw_buf out;
+    struct span body = SPAN("");
+    gw_buf_init(&out, worker_flow_bytes_max(flow->worker));
+    /* A full buffer is seen at the end. */
+    (void)gw_buf_print(&out, "{\"operation_id\":\"%s\",\"state\":\"%s\",\"phase\":\"%s\"",
+                       row->operation_id, receipt_public_state(row->receipt.state),
+                       receipt_phase(row->receipt.state));
+    (void)gw_buf_print(&out,
+                       ",\"reason\":%s,\"route\":", in_doubt ? "\"needs_reconciliation\"" : "null");
+    gw_json_string(&out, row->route);
+    (void)gw_buf_print(&out, ",\"key\":");
+    gw_json_string(&out, row->key);
+    (void)gw_buf_print(&out,
+                       ",\"attempts\":%u,\"cancel_requested\":%s,\"created_at\":\"%s\","
+                       "\"updated_at\":\"%s\"}\n",
+                       row->receipt.attempt,
+                       (row->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0 ? "true" : "false",
+                       created, updated);
+    if (out.failed || !arena_copy(flow->arena, gw_buf_span(&out), &body))
+        body = SPAN("");
+    gw_buf_fini(&out);
+    return send_document(flow, body);
+}
+
+static bool take_prefix(struct span *path, struct span prefix)
+{
+    if (path->len < prefix.len || memcmp(path->ptr, prefix.ptr, prefix.len) != 0)
+        return false;
+    *path = span_of(path->ptr + prefix.len, path->len - prefix.len);
+    return true;
+}
+
+static enum flow_next enter(struct flow *flow)
+{
+    struct span path = flow->head->path;
+    if (span_equal(path, SPAN("*"))) {
+        /* OPTIONS * is a question to this hop (TGT-3). */
+        flow->match.allowed_methods = METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_PUT |
+                                      METHOD_PATCH | METHOD_DELETE | METHOD_OPTIONS;
+        return reply_document(flow, 204, SPAN(""), SPAN(""))
+                   ? flow_go(flow, FLOW_ROOM_reply)
+                   : flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    }
+    const char *query = memchr(path.ptr, '?', path.len);
+    if (query != NULL)
+        path.len = (size_t)(query - path.ptr);
+    bool ours = take_prefix(&path, flow->conf->own_prefix);
+    gw_assert(ours);
+    if ((route_method_bit(flow->head->method) & (METHOD_GET | METHOD_HEAD)) == 0) {
+        flow->match.allowed_methods = METHOD_GET | METHOD_HEAD;
+        return flow_refuse(flow, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
+    }
+    if (span_equal(path, SPAN("contract")))
+        return send_document(flow, contract_document(flow));
+    if (take_prefix(&path, SPAN("problems/")))
+        return tell_problem(flow, path);
+    if (!take_prefix(&path, SPAN("operations/")) || path.len != OPERATION_ID_BYTES)
+        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    flow->op.kind = STORE_FIND;
+    flow->op.in.find.operation_id = path;
+    flow->op.in.find.load = 0;
+    flow->stage = OWN_FOUND;
+    return flow_submit(flow) ? FLOW_PARK : flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
+}
+
+enum flow_next room_own(struct flow *flow)
+{
+    if (flow->stage == OWN_ENTER)
+        return enter(flow);
+    gw_assert(flow->stage == OWN_FOUND);
+    if (flow->op.out.status != GW_OK)
+        return flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
+    if (flow->op.out.found != STORE_HELD)
+        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    return tell_operation(flow);
+}

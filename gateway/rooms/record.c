@@ -1,0 +1,239 @@
+/* Room `record`: persist the event. When it is left, the outcome is durable, or the
+ * store has failed and the caller is told that the outcome is not known. It is the
+ * only room that ends an attempt; recovery and retention end here too. */
+#include "gateway/late.h"
+#include "gateway/receipts.h"
+#include "gateway/rooms/outcome.h"
+#include "gateway/worker.h"
+
+#include "base/log.h"
+#include "policy/headers.h"
+
+#define RETENTION_DEFAULT_MS ((int64_t)24 * 3600 * 1000)      /* of a route that is gone */
+#define TOMBSTONE_DEFAULT_MS ((int64_t)30 * 24 * 3600 * 1000) /* likewise */
+#define RECORD_AGAIN_MS      1000
+
+enum record_stage {
+    RECORD_ENTER,
+    RECORD_LOOKED,   /* the row as it stands came back */
+    RECORD_ADVANCED, /* the compare-and-set came back */
+    RECORD_MARKED,   /* evidence against a newer claim was put on the row */
+    RECORD_AGAIN,    /* the store failed; a flow without a client tries again */
+};
+
+static int64_t until_ms(const struct flow *flow)
+{
+    int64_t span = flow->route == NULL ? RETENTION_DEFAULT_MS : flow->route->retention_ms;
+    if (flow->event == RECEIPT_EV_EXPIRE)
+        span = flow->route == NULL ? TOMBSTONE_DEFAULT_MS : flow->route->tombstone_ms;
+    return flow_now_ms(flow) + span;
+}
+
+/* May this field of an upstream's answer be kept (REP-4, REP-5)? */
+static bool is_stored(const struct flow *flow, const struct http_field *field)
+{
+    const struct http_head *head = flow->answer.head;
+    uint32_t flags = header_flags(field->name);
+    if ((flags & HEADER_COOKIE) != 0)
+        return flow->route->replay_set_cookie;
+    return (flags & (HEADER_HOP | HEADER_OWNED | HEADER_NO_STORE | HEADER_FRAMING)) == 0 &&
+           !header_named_by_connection(head->fields, head->field_count, field->name);
+}
+
+static bool pack_answer(struct flow *flow)
+{
+    const struct http_head *head = flow->answer.head;
+    const struct body *body = &flow->answer.body;
+    struct stored_message message = {.status = head->status,
+                                     .body_kept = body->file < 0 &&
+                                                  body->bytes <= flow->route->replay_body_max,
+                                     .body_bytes = body->bytes};
+    message.fields = arena_take(flow->arena, (head->field_count + 1) * sizeof(*message.fields));
+    if (message.fields == NULL)
+        return false;
+    for (uint32_t i = 0; i < head->field_count; i++)
+        if (is_stored(flow, &head->fields[i]))
+            message.fields[message.field_count++] = head->fields[i];
+    message.body = message.body_kept ? gw_buf_span(&body->memory) : SPAN("");
+    gw_buf_clear(&flow->packed);
+    flow->row.answer_kept = message.body_kept;
+    bool ok = message_encode(&flow->packed, &message);
+    flow->row.answer = gw_buf_span(&flow->packed);
+    return ok;
+}
+
+/* Nothing but identity, fingerprint and final state is left of it (RCP-14). */
+static void strip_to_tombstone(struct store_row *row)
+{
+    row->answer = row->request = row->members = row->labels = row->attempts = SPAN("");
+    row->answer_kept = false;
+    row->evidence_until_ms = 0;
+}
+
+static void log_move(const struct flow *flow)
+{
+    const struct gw_log_pair pairs[] = {
+        {"flow", {NULL, 0}, (int64_t)flow->id},
+        {"operation", span_str(flow->row.operation_id), 0},
+        {"route", flow->row.route, 0},
+        {"to", span_str(receipt_state_name(flow->row.receipt.state)), 0},
+        {"event", span_str(receipt_event_name(flow->event)), 0},
+        {"end", span_str(end_name((enum attempt_end)flow->row.end)), 0},
+        {"trace", flow->attempt.trace_id, 0},
+        GW_LOG_END};
+    bool in_doubt = flow->row.receipt.state == RECEIPT_UNKNOWN;
+    gw_log(in_doubt ? GW_LOG_WARN : GW_LOG_DEBUG, "receipt.moved", pairs);
+}
+
+/* The row after the step; RECEIPT_MOVED: flow->row is what to write. */
+static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *ret_set_request)
+{
+    bool reports = flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_LATE;
+    const struct receipt_event event = {.kind = flow->event,
+                                        .now_ms = flow_now_ms(flow),
+                                        .token = reports ? flow->attempt.token : 0,
+                                        .until_ms = until_ms(flow),
+                                        .lease_is_dead = flow->row.lease_is_dead};
+    struct receipt next;
+    enum receipt_state from = flow->row.receipt.state;
+    *ret_set_answer = *ret_set_request = false;
+    if (flow->source == FLOW_FROM_EVIDENCE) {
+        flow->row.receipt = receipt_mark(&flow->row.receipt, 0);
+        flow->row.request = SPAN("");
+        flow->row.evidence_until_ms = 0;
+        *ret_set_request = true;
+        return RECEIPT_MOVED;
+    }
+    enum receipt_verdict verdict = receipt_step(&flow->row.receipt, &event, &next);
+    if (verdict != RECEIPT_MOVED)
+        return verdict;
+    flow->row.receipt = next;
+    flow->row.updated_ms = event.now_ms;
+    if (flow->event == RECEIPT_EV_EXPIRE || flow->event == RECEIPT_EV_FORGET) {
+        strip_to_tombstone(&flow->row);
+        *ret_set_answer = *ret_set_request = true;
+        return RECEIPT_MOVED;
+    }
+    flow->row.end = flow->attempt.end;
+    flow->row.status = flow->attempt.status;
+    if (!receipts_add_attempt(flow))
+        return RECEIPT_ILLEGAL;
+    if (flow->event == RECEIPT_EV_ANSWERED) {
+        if (!pack_answer(flow))
+            return RECEIPT_ILLEGAL;
+        *ret_set_answer = true;
+    }
+    /* What never was in doubt needs no evidence: the request is not kept longer than needed. */
+    if (from == RECEIPT_SENT && next.state != RECEIPT_UNKNOWN) {
+        flow->row.request = SPAN("");
+        flow->row.evidence_until_ms = 0;
+        *ret_set_request = true;
+    }
+    return RECEIPT_MOVED;
+}
+
+static enum flow_next failed(struct flow *flow)
+{
+    const struct gw_log_pair pairs[] = {{"flow", {NULL, 0}, (int64_t)flow->id},
+                                        {"operation", span_str(flow->row.operation_id), 0},
+                                        GW_LOG_END};
+    gw_log(GW_LOG_ERROR, "store.failed", pairs);
+    if (flow->source == FLOW_FROM_LATE && flow_now_ticks(flow) < flow->lease_ticks) {
+        flow->stage = RECORD_AGAIN;
+        if (worker_timer_start(flow, RECORD_AGAIN_MS, flow_resume))
+            return FLOW_PARK;
+    }
+    if (flow->source != FLOW_FROM_CLIENT)
+        return flow_go(flow, FLOW_ROOM_leave);
+    board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_UNKNOWN,
+                flow_now_ticks(flow), &flow->ticket);
+    struct flow *late = late_take_over(flow);
+    if (late != NULL)
+        flow_run(late, FLOW_ROOM_record);
+    return outcome_not_recorded(flow);
+}
+
+static enum flow_next look(struct flow *flow)
+{
+    flow->stage = RECORD_LOOKED;
+    if (++flow->turns >= FLOW_TURNS_MAX || !receipts_look_up(flow))
+        return failed(flow);
+    return FLOW_PARK;
+}
+
+/* The key has been claimed again since: evidence of a possible double execution. */
+static enum flow_next mark_contradicted(struct flow *flow)
+{
+    uint32_t expect = flow->row.receipt.version;
+    flow->row.receipt = receipt_mark(&flow->row.receipt, RECEIPT_CONTRADICTED);
+    flow->stage = RECORD_MARKED;
+    if (!receipts_add_attempt(flow) || !receipts_advance(flow, expect, false, false))
+        return failed(flow);
+    return FLOW_PARK;
+}
+
+static enum flow_next apply(struct flow *flow)
+{
+    bool set_answer, set_request;
+    uint32_t expect = flow->row.receipt.version;
+    enum receipt_state from = flow->row.receipt.state;
+    switch (step(flow, &set_answer, &set_request)) {
+    case RECEIPT_MOVED:
+        flow->stage = RECORD_ADVANCED;
+        return receipts_advance(flow, expect, set_answer, set_request) ? FLOW_PARK : failed(flow);
+    case RECEIPT_STALE:
+    case RECEIPT_ILLEGAL:
+        break;
+    }
+    if (flow->source == FLOW_FROM_LATE && flow->event == RECEIPT_EV_ANSWERED &&
+        from != RECEIPT_COMPLETED && from != RECEIPT_EXPIRED)
+        return mark_contradicted(flow);
+    return flow->source == FLOW_FROM_CLIENT ? outcome_of_other(flow)
+                                            : flow_go(flow, FLOW_ROOM_leave);
+}
+
+static enum flow_next on_record(struct flow *flow)
+{
+    struct board *board = worker_ports(flow->worker)->board;
+    enum receipt_state state = flow->row.receipt.state;
+    if (flow->route != NULL && flow->event == RECEIPT_EV_LAPSED)
+        atomic_fetch_add(&board_route(board, flow->route)->ends[END_crashed], 1);
+    if (flow->route != NULL && (flow->row.receipt.marks & RECEIPT_CONTRADICTED) != 0)
+        atomic_fetch_add(&board_route(board, flow->route)->contradictions, 1);
+    if (flow->ticket.held)
+        board_leave(board, flow->route, flow->owner,
+                    state == RECEIPT_UNKNOWN ? BOARD_UNKNOWN : BOARD_KNOWN, flow_now_ticks(flow),
+                    &flow->ticket);
+    board_wake(board, &flow->row.identity);
+    log_move(flow);
+    return flow->source == FLOW_FROM_CLIENT ? outcome_of_own(flow) : flow_go(flow, FLOW_ROOM_leave);
+}
+
+enum flow_next room_record(struct flow *flow)
+{
+    switch ((enum record_stage)flow->stage) {
+    case RECORD_ENTER:
+        return flow->source == FLOW_FROM_LATE ? look(flow) : apply(flow);
+    case RECORD_AGAIN:
+        flow->turns = 0;
+        return look(flow);
+    case RECORD_LOOKED:
+        if (flow->op.out.status != GW_OK)
+            return failed(flow);
+        if (flow->op.out.found != STORE_HELD)
+            return flow->source == FLOW_FROM_CLIENT ? outcome_not_recorded(flow)
+                                                    : flow_go(flow, FLOW_ROOM_leave);
+        flow->row = flow->op.out.rows[0];
+        return apply(flow);
+    case RECORD_ADVANCED:
+        if (flow->op.out.status != GW_OK)
+            return failed(flow);
+        return flow->op.out.found == STORE_WON ? on_record(flow) : look(flow);
+    case RECORD_MARKED:
+        if (flow->op.out.status != GW_OK)
+            return failed(flow);
+        return flow->op.out.found == STORE_STALE ? look(flow) : on_record(flow);
+    }
+    gw_assert(flow->stage <= RECORD_AGAIN);
+    return failed(flow);
+}

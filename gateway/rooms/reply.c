@@ -1,0 +1,78 @@
+/* Room `reply`: answer the client. Whatever the answer says is durable when this
+ * room is entered. A client that has left hears nothing; that changes nothing. */
+#include "gateway/problem.h"
+#include "gateway/reply_head.h"
+#include "gateway/worker.h"
+
+#include "base/log.h"
+
+enum reply_stage { REPLY_WRITE, REPLY_SENT };
+
+/* A head that cannot be sent, for example since a stored answer is broken: our fault,
+ * and said so. */
+static bool write_fallback(struct flow *flow)
+{
+    flow->problem = PROBLEM_INTERNAL;
+    flow->problem_detail = SPAN("");
+    flow->replays = false;
+    flow->reply.file_body = NULL;
+    return reply_problem(flow);
+}
+
+static bool write_reply(struct flow *flow)
+{
+    if (flow->replays)
+        return reply_stored(flow) || write_fallback(flow);
+    if (flow->problem != PROBLEM_NONE)
+        return reply_problem(flow) || write_fallback(flow);
+    if (flow->answer.head != NULL)
+        return reply_answer(flow) || write_fallback(flow);
+    return flow->reply.head.len > 0; /* written by the room `own` */
+}
+
+static void count(struct flow *flow)
+{
+    struct board *board = worker_ports(flow->worker)->board;
+    if (flow->problem != PROBLEM_NONE && flow->row.id == 0)
+        board_count_refused(board, flow->problem);
+    if (flow->route == NULL)
+        return;
+    struct board_route *counts = board_route(board, flow->route);
+    atomic_fetch_add_explicit(&counts->outcomes[flow->outcome], 1, memory_order_relaxed);
+    board_observe(&counts->request_seconds, flow_now_ticks(flow) - flow->started_ticks);
+}
+
+static void log_access(const struct flow *flow)
+{
+    if (!flow->conf->log_access)
+        return;
+    struct span status =
+        flow->reply.head.len > 12 ? span_of(flow->reply.head.ptr + 9, 3) : SPAN("");
+    const struct gw_log_pair pairs[] = {
+        {"flow", {NULL, 0}, (int64_t)flow->id},
+        {"method", flow->head->method, 0},
+        {"route", flow->route == NULL ? SPAN("") : flow->route->name, 0},
+        {"status", status, 0},
+        {"outcome", span_str(outcome_word(flow->outcome)), 0},
+        {"problem", span_str(problem_code(flow->problem)), 0},
+        {"operation", span_str(flow->row.operation_id), 0},
+        {"ms", {NULL, 0}, flow_now_ticks(flow) - flow->started_ticks},
+        GW_LOG_END};
+    gw_log(GW_LOG_INFO, "request.done", pairs);
+}
+
+enum flow_next room_reply(struct flow *flow)
+{
+    if (flow->stage == REPLY_SENT || flow->client == NULL || flow->client_gone)
+        return flow_go(flow, FLOW_ROOM_leave);
+    bool written = write_reply(flow);
+    count(flow);
+    log_access(flow);
+    flow->stage = REPLY_SENT;
+    if (!written) {
+        flow->client_ops->end_stream(flow->client, false, true);
+        return flow_go(flow, FLOW_ROOM_leave);
+    }
+    return flow->client_ops->send(flow->client, &flow->reply) ? flow_go(flow, FLOW_ROOM_leave)
+                                                              : FLOW_PARK;
+}

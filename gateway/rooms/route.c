@@ -1,0 +1,82 @@
+/* Room `route`: which promise applies. It finds the route of the target; it never
+ * looks at credentials or at the body. */
+#include "gateway/flow.h"
+#include "gateway/worker.h"
+
+#include "policy/headers.h"
+
+/* Is our own pseudonym in a Via line (FWD-3)? Then the request came round in a circle. */
+static bool has_been_here(const struct flow *flow)
+{
+    struct span own = flow->conf->via_name;
+    const struct http_field *via = NULL;
+    for (uint32_t from = 0; (via = http_head_find(flow->head, SPAN("Via"), from)) != NULL;
+         from = (uint32_t)(via - flow->head->fields) + 1) {
+        struct span rest = via->value;
+        while (rest.len > own.len) {
+            const char *space = memchr(rest.ptr, ' ', rest.len);
+            if (space == NULL)
+                break;
+            rest = span_of(space + 1, rest.len - (size_t)(space + 1 - rest.ptr));
+            bool ends =
+                rest.len == own.len ||
+                (rest.len > own.len && (rest.ptr[own.len] == ',' || rest.ptr[own.len] == ' '));
+            if (ends && span_equal_nocase(span_of(rest.ptr, own.len), own))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool starts_with(struct span text, struct span prefix)
+{
+    return prefix.len > 0 && text.len >= prefix.len &&
+           memcmp(text.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+static enum flow_next found(struct flow *flow)
+{
+    const struct route_policy *route = flow->match.route;
+    flow->route = route;
+    struct span key_name = route->mode == ROUTE_ENFORCE && route->key.from == KEY_FROM_HEADER
+                               ? route->key.name
+                               : SPAN("");
+    if (header_connection_is_abused(flow->head->fields, flow->head->field_count, key_name))
+        return flow_refuse(flow, PROBLEM_BAD_REQUEST,
+                           SPAN("A Connection line names a field that belongs to the message "
+                                "itself. Send the field without naming it there."));
+    if (route->owner_index != ROUTE_NO_OWNER)
+        return flow_go(flow, FLOW_ROOM_identify);
+    gw_implies(route->mode == ROUTE_ENFORCE, route->owner_index != ROUTE_NO_OWNER);
+    return flow_go(flow, FLOW_ROOM_pass);
+}
+
+enum flow_next room_route(struct flow *flow)
+{
+    const struct http_head *head = flow->head;
+    if (worker_is_draining(flow->worker))
+        return flow_refuse(flow, PROBLEM_SHUTTING_DOWN, SPAN(""));
+    if (has_been_here(flow))
+        return flow_refuse(flow, PROBLEM_LOOP, SPAN(""));
+    if (span_equal(head->path, SPAN("*")) || starts_with(head->path, flow->conf->own_prefix))
+        return flow_go(flow, FLOW_ROOM_own);
+    size_t work_len = 2 * head->path.len + 2;
+    char *work = arena_take(flow->arena, work_len);
+    if (work == NULL)
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    switch (
+        route_find(&flow->conf->routes, head->method, head->path, work, work_len, &flow->match)) {
+    case ROUTE_FOUND:
+        return found(flow);
+    case ROUTE_NONE:
+        return flow_refuse(flow, PROBLEM_NO_ROUTE, SPAN(""));
+    case ROUTE_WRONG_METHOD:
+        return flow_refuse(flow, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
+    case ROUTE_AMBIGUOUS_PATH:
+        break;
+    }
+    return flow_refuse(flow, PROBLEM_AMBIGUOUS_TARGET,
+                       SPAN("One reading of this path meets a protected route and another does "
+                            "not. Nothing was sent. Write the path plainly: no escapes for "
+                            "ordinary characters, no dot segments, no empty segments."));
+}

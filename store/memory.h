@@ -1,0 +1,70 @@
+/* The memory backend's own structures, shared by its files alone. Threads: the
+ * committer's. */
+#ifndef RECIBO_STORE_MEMORY_H
+#define RECIBO_STORE_MEMORY_H
+
+#include "store/table.h"
+
+struct memory_row {
+    struct store_row row;
+    bool request_kept;
+    char bytes[]; /* what the spans of `row` point at */
+};
+struct memory_audit {
+    struct audit_entry entry;
+    char bytes[];
+};
+struct memory_pause {
+    struct pause_entry entry;
+    char bytes[];
+};
+
+enum memory_undo_kind { MEMORY_UNDO_INSERT, MEMORY_UNDO_ROW, MEMORY_UNDO_AUDIT, MEMORY_UNDO_PAUSE };
+struct memory_undo {
+    enum memory_undo_kind kind;
+    size_t index;
+    void *old; /* owned until commit or rollback; NULL: there was none */
+};
+
+#define MEMORY_NO_SLOT SIZE_MAX
+
+struct memory_store {
+    struct store_backend base;
+    struct memory_row **slots; /* in the order of their ids; NULL: removed */
+    size_t slot_count, slot_cap, empty_slots;
+    size_t *buckets; /* of identities: the newest slot, or MEMORY_NO_SLOT */
+    size_t *chain;   /* per slot: the next older slot of its bucket */
+    size_t bucket_count, chain_cap;
+    int64_t next_id, saved_next_id;
+    struct memory_audit **audits;
+    size_t audit_count, audit_cap;
+    struct memory_pause *pauses[STORE_PAUSES_MAX];
+    struct memory_undo *journal;
+    size_t journal_count, journal_cap;
+    uint8_t secret[32];
+};
+
+extern const struct table_ops memory_table_ops;
+
+/* memory.c */
+struct span memory_row_bytes(char **at, struct span from);
+struct memory_row *memory_row_new(const struct store_row *from);
+GW_MUST_CHECK void *memory_grow(void *array, size_t *cap, size_t count, size_t item_bytes);
+GW_MUST_CHECK bool memory_journal(struct memory_store *m, const struct memory_undo *undo);
+
+/* memory_index.c */
+GW_MUST_CHECK bool memory_index_init(struct memory_store *m);
+void memory_index_fini(struct memory_store *m);
+/* Takes the row into a new slot. false: out of memory, the row is still the caller's. */
+GW_MUST_CHECK bool memory_index_push(struct memory_store *m, struct memory_row *row);
+void memory_index_pop(struct memory_store *m); /* frees the newest slot's row */
+size_t memory_index_by_identity(const struct memory_store *m, const struct store_identity *identity);
+size_t memory_index_by_id(const struct memory_store *m, int64_t id);
+/* Forgets empty slots. */
+void memory_index_compact(struct memory_store *m);
+
+/* memory_walk.c */
+enum gw_status memory_walk(struct store_backend *backend, const struct walk *walk,
+                           struct gw_error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* The SQLite backend's own structures, shared by its files alone. Threads: the
+ * committer's, but for sqlite_checkpoint_pass(). */
+#ifndef RECIBO_STORE_SQLITE_H
+#define RECIBO_STORE_SQLITE_H
+
+#include <stdatomic.h>
+
+#include "store/table.h"
+#include "store/where.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+/* Prepared once, when the store is opened. */
+enum sqlite_sql {
+#define SQL(name, text) SQL_##name,
+#include "store/sqlite_sql.def"
+#undef SQL
+    SQL_COUNT,
+};
+
+/* Columns of a receipt, in the order of every SELECT of one. */
+enum sqlite_column {
+#define COLUMN(name) COLUMN_##name,
+#include "store/sqlite_columns.def"
+#undef COLUMN
+    COLUMN_COUNT,
+};
+
+struct sqlite_store {
+    struct store_backend base;
+    struct where where;
+    struct sqlite3 *db;            /* the committer's */
+    struct sqlite3 *checkpoint_db; /* the checkpointer's */
+    struct sqlite3_stmt *statements[SQL_COUNT];
+    int64_t busy_ms;
+    int64_t epoch;       /* of this opening; leases of earlier ones are dead */
+    int64_t next_id;     /* of the next row; never used twice, not even after a restart */
+    int64_t reserved_id; /* the file says that ids below it may be in use */
+    int64_t wanted_id;   /* what the open transaction reserves; 0: nothing */
+    uint8_t secret[32];
+    atomic_uint wal_frames;
+    atomic_bool is_checkpoint_stopped; /* a sync of the file failed: never again in this life */
+};
+
+static inline struct sqlite_store *sqlite_of(struct store_backend *backend)
+{
+    return (struct sqlite_store *)(void *)backend;
+}
+
+extern const struct table_ops sqlite_table_ops;
+
+/* sqlite_schema.c */
+enum gw_status sqlite_schema_open(struct sqlite_store *s, struct gw_error *err);
+enum gw_status sqlite_prepare(struct sqlite_store *s, struct gw_error *err);
+void sqlite_finalize(struct sqlite_store *s);
+
+/* sqlite_value.c */
+enum gw_status sqlite_fail(const struct sqlite_store *s, int rc, const char *doing,
+                           struct gw_error *err);
+void sqlite_bind_int(struct sqlite3_stmt *statement, int at, int64_t value);
+void sqlite_bind_bytes(struct sqlite3_stmt *statement, int at, struct span bytes);
+void sqlite_bind_text(struct sqlite3_stmt *statement, int at, struct span text);
+int64_t sqlite_int(struct sqlite3_stmt *statement, int at);
+/* Until the next step or reset of the statement. */
+struct span sqlite_bytes(struct sqlite3_stmt *statement, int at);
+/* false: the columns hold what no row can; the spans live like sqlite_bytes(). */
+GW_MUST_CHECK bool sqlite_row(const struct sqlite_store *s, struct sqlite3_stmt *statement,
+                              struct store_row *ret);
+/* A statement that returns nothing, run and reset. */
+enum gw_status sqlite_run(struct sqlite_store *s, enum sqlite_sql which, const char *doing,
+                          struct gw_error *err);
+
+/* sqlite_rows.c: one row */
+enum gw_status sqlite_get(struct store_backend *backend, const struct row_key *key,
+                          struct arena *arena, struct store_row *ret, bool *ret_found,
+                          struct gw_error *err);
+enum gw_status sqlite_load(struct store_backend *backend, uint32_t load, struct arena *arena,
+                           struct store_row *row, struct gw_error *err);
+enum gw_status sqlite_insert(struct store_backend *backend, const struct store_row *row,
+                             int64_t *ret_id, struct gw_error *err);
+enum gw_status sqlite_update(struct store_backend *backend, const struct row_change *change,
+                             struct gw_error *err);
+enum gw_status sqlite_remove(struct store_backend *backend, const struct store_row *old,
+                             struct gw_error *err);
+enum gw_status sqlite_touch(struct store_backend *backend, int64_t id, int64_t now_ms,
+                            bool *ret_found, struct gw_error *err);
+
+/* sqlite_walk.c */
+enum gw_status sqlite_walk(struct store_backend *backend, const struct walk *walk,
+                           struct gw_error *err);
+
+/* sqlite_checkpoint.c */
+enum gw_status sqlite_checkpoint_open(struct sqlite_store *s, struct gw_error *err);
+void sqlite_checkpoint_close(struct sqlite_store *s);
+uint32_t sqlite_wal_frames(const struct store_backend *backend);
+enum gw_status sqlite_checkpoint_last(struct store_backend *backend, struct gw_error *err);
+enum gw_status sqlite_checkpoint_pass(struct store_backend *backend, struct gw_error *err);
+
+/* sqlite.c */
+enum gw_status sqlite_connect(struct sqlite_store *s, struct sqlite3 **ret, struct gw_error *err);
+/* Simple statements without results, one after the other. */
+enum gw_status sqlite_script(const struct sqlite_store *s, struct sqlite3 *db, const char *text,
+                             const char *doing, struct gw_error *err);
+
+#endif

@@ -1,0 +1,128 @@
+/* Between the meaning of an operation (apply.c, the same for every backend) and
+ * the rows of one database. A backend reads and writes rows here; it never
+ * compares versions, tokens or states. Threads: the committer's alone. */
+#ifndef RECIBO_STORE_TABLE_H
+#define RECIBO_STORE_TABLE_H
+
+#include "store/backend.h"
+
+#define STORE_PAUSES_MAX       1024
+#define STORE_TALLY_ROUTES_MAX 1024
+/* Rows looked at in one go by a page; the committer then serves others before it goes on. */
+#define STORE_PAGE_EXAMINED_MAX 10000
+
+enum row_by { ROW_BY_ID, ROW_BY_IDENTITY, ROW_BY_OPERATION };
+struct row_key {
+    enum row_by by;
+    int64_t id;
+    struct store_identity identity;
+    struct span operation_id;
+};
+
+/* Where a change goes from and to. `row` was made from `old` by apply.c. */
+struct row_change {
+    const struct store_row *old, *row;
+    bool set_answer, set_request;
+};
+
+enum walk_by {
+    WALK_ID,           /* every row, by id */
+    WALK_STATE,        /* rows of one open state, by id */
+    WALK_CONTRADICTED, /* marked rows, by id */
+    WALK_LABEL,        /* rows that bear this label, by id */
+    WALK_LEASED,       /* CLAIMED and SENT, by id */
+    WALK_EXPIRE,       /* expire_ms <= until_ms, in that order; after_id does not count */
+    WALK_EVIDENCE,     /* likewise by evidence_until_ms, while the request is kept */
+};
+struct walk {
+    enum walk_by by;
+    bool oldest_first;
+    int64_t after_id; /* exclusive; 0: from the start */
+    int64_t until_ms;
+    enum receipt_state state;
+    struct span label_name, label_value;
+    /* row NULL: it is damaged. Its spans live until visit() returns. false: stop. */
+    bool (*visit)(void *ctx, int64_t id, const struct store_row *row);
+    void *ctx;
+};
+/* States that WALK_STATE has an index for. */
+bool walk_has_state(enum receipt_state state);
+
+struct table_ops {
+    /* The row without its bodies, in the arena. Not there: *ret_found false. */
+    enum gw_status (*get)(struct store_backend *backend, const struct row_key *key,
+                          struct arena *arena, struct store_row *ret, bool *ret_found,
+                          struct gw_error *err);
+    /* Adds the bodies that `load` names to a row that get() returned. */
+    enum gw_status (*load)(struct store_backend *backend, uint32_t load, struct arena *arena,
+                           struct store_row *row, struct gw_error *err);
+    /* *ret_id 0: the identity is taken, nothing was written. */
+    enum gw_status (*insert)(struct store_backend *backend, const struct store_row *row,
+                             int64_t *ret_id, struct gw_error *err);
+    enum gw_status (*update)(struct store_backend *backend, const struct row_change *change,
+                             struct gw_error *err);
+    enum gw_status (*remove)(struct store_backend *backend, const struct store_row *old,
+                             struct gw_error *err);
+    enum gw_status (*touch)(struct store_backend *backend, int64_t id, int64_t now_ms,
+                            bool *ret_found, struct gw_error *err);
+    enum gw_status (*walk)(struct store_backend *backend, const struct walk *walk,
+                           struct gw_error *err);
+    enum gw_status (*audit_add)(struct store_backend *backend, const struct audit_entry *entry,
+                                struct gw_error *err);
+    enum gw_status (*audit_has)(struct store_backend *backend, const struct audit_entry *entry,
+                                bool *ret_has, struct gw_error *err);
+    /* The last STORE_PAGE_ROWS_MAX entries of the subject (empty: of all), oldest first. */
+    enum gw_status (*audit_read)(struct store_backend *backend, struct span subject,
+                                 struct store_op *op, struct gw_error *err);
+    enum gw_status (*pause_set)(struct store_backend *backend, const struct pause_entry *entry,
+                                struct gw_error *err);
+    enum gw_status (*pause_clear)(struct store_backend *backend, const struct pause_entry *entry,
+                                  struct gw_error *err);
+    enum gw_status (*pauses_read)(struct store_backend *backend, struct store_op *op,
+                                  struct gw_error *err);
+    enum gw_status (*tally_read)(struct store_backend *backend, struct store_op *op,
+                                 struct gw_error *err);
+};
+
+/* What every backend begins with. */
+struct store_backend {
+    const struct store_backend_ops *ops;
+    const struct table_ops *table;
+};
+
+/* One operation inside the open transaction. GW_OK with op->out.status set: the
+ * operation failed alone and changed nothing, the batch may go on. Any other
+ * result condemns the batch. */
+enum gw_status apply_op(struct store_backend *backend, struct store_op *op, struct gw_error *err);
+bool op_writes(const struct store_op *op);
+/* A page that ran into STORE_PAGE_EXAMINED_MAX before it was full: apply again. */
+bool op_is_cut(const struct store_op *op);
+void op_continue(struct store_op *op);
+
+/* Helpers that backends share. */
+struct row_span {
+    const char *name;
+    size_t offset; /* of the span in struct store_row */
+    size_t len_max;
+};
+extern const struct row_span row_spans[];
+extern const size_t row_span_count;
+#define ROW_SPAN_REQUEST 0 /* the two bodies come first */
+#define ROW_SPAN_ANSWER  1
+const struct span *row_span_at(const struct store_row *row, size_t index);
+struct span *row_span_of(struct store_row *row, size_t index);
+/* Everything but the bodies, spans into the arena. */
+GW_MUST_CHECK bool row_copy(struct arena *arena, const struct store_row *from,
+                            struct store_row *ret);
+/* NULL: the arena is full. Zeroed. */
+struct store_row *op_add_row(struct store_op *op);
+struct audit_entry *op_add_audit(struct store_op *op);
+struct pause_entry *op_add_pause(struct store_op *op);
+struct tally_entry *op_add_tally(struct store_op *op);
+GW_MUST_CHECK bool audit_copy(struct arena *arena, const struct audit_entry *from,
+                              struct audit_entry *ret);
+GW_MUST_CHECK bool pause_copy(struct arena *arena, const struct pause_entry *from,
+                              struct pause_entry *ret);
+enum gw_status op_no_memory(struct gw_error *err);
+
+#endif

@@ -1,0 +1,24 @@
+/* Where a database file lies, whether it may lie there, and who owns it. Threads: any,
+ * one at a time. Never opens the database file itself: closing such a descriptor
+ * would drop the locks that the database holds on it. */
+#ifndef RECIBO_STORE_WHERE_H
+#define RECIBO_STORE_WHERE_H
+
+#include "base/base.h"
+
+struct where {
+    char *path;      /* owned; absolute, without symbolic links */
+    char *lock_path; /* owned; the file that carries the lock and our process id */
+    int lock_fd;     /* -1: not locked */
+};
+
+/* Resolves and judges the place and takes the lock, which lives as long as `ret`.
+ * Errors are texts for an operator. */
+GW_MUST_CHECK enum gw_status where_take(const char *path, struct where *ret, struct gw_error *err);
+void where_release(struct where *where);
+
+enum where_kind { WHERE_LOCAL, WHERE_NETWORK, WHERE_MEMORY };
+/* By the number that statfs(2) calls f_type. *ret_name: what people call it, or NULL. */
+enum where_kind where_kind_of(uint32_t magic, const char **ret_name);
+
+#endif
