@@ -23,8 +23,9 @@ static int64_t system_ticks_ms(struct gw_clock *clock)
     return read_ms(CLOCK_MONOTONIC);
 }
 
+static struct gw_clock system_clock = {.wall_ms = system_wall_ms, .ticks_ms = system_ticks_ms};
+
 struct gw_clock *gw_clock_system(void)
 {
-    static struct gw_clock clock = {.wall_ms = system_wall_ms, .ticks_ms = system_ticks_ms};
-    return &clock;
+    return &system_clock;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INPUT_BYTES_MAX (1 << 22)
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int replay_file(const char *path)
@@ -17,7 +19,8 @@ static int replay_file(const char *path)
     static uint8_t data[1 << 22];
     size_t len = fread(data, 1, sizeof(data), file);
     (void)fclose(file); /* read only */
-    uint8_t *exact = malloc(len == 0 ? 1 : len); /* so that a sanitizer sees the first byte too far */
+    uint8_t *exact =
+        malloc(len == 0 ? 1 : len); /* so that a sanitizer sees the first byte too far */
     if (exact == NULL)
         return 1;
     memcpy(exact, data, len);

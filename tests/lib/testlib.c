@@ -1,3 +1,4 @@
+/* Reads files and vectors for the C tests; it asserts nothing of the product itself. */
 #include "tests/lib/testlib.h"
 
 #include <stdio.h>

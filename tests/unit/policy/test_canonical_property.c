@@ -179,7 +179,7 @@ static bool print_start(uint64_t *seed, struct gw_buf *out, const struct model *
 
 static void print_model(uint64_t *seed, const struct model *model, struct gw_buf *out)
 {
-    static struct print_frame frames[MODEL_NODES_MAX];
+    struct print_frame frames[MODEL_NODES_MAX];
     int depth = 0, next = 0;
     gw_buf_clear(out);
     for (;;) {
@@ -263,7 +263,7 @@ static void one_value_has_one_form(void **state)
     /* Guards: order, spacing and spelling never count, and every token does. */
     (void)state;
     uint64_t seed = 0x5EED;
-    static struct model model;
+    struct model model;
     struct gw_buf text, first, other;
     gw_buf_init(&text, COLLECT_BYTES_MAX);
     gw_buf_init(&first, COLLECT_BYTES_MAX);

@@ -189,6 +189,9 @@ static void too_many_pairs_are_a_fault(void **state)
     assert_true(form_parse(SPAN(""), NULL, 0, &count, &fault));
     assert_int_equal(count, 0);
     assert_int_equal(form_count(SPAN("&a&&b=1&&")), 2);
+    /* Offsets that would not fit the table: refused unread. */
+    assert_false(form_parse(span_of("a", (size_t)UINT32_MAX + 1), pairs, 2, &count, &fault));
+    assert_string_equal(fault.text, "the form is too long");
 }
 
 static void pairs_lie_over_the_received_bytes(void **state)
