@@ -36,6 +36,7 @@ struct boot {
     uint32_t worker_count;
     int fds[LISTENERS_MAX];
     uint32_t fd_count;
+    char spool[4096]; /* borrowed by the workers for as long as they live */
     atomic_bool ready;
 };
 
@@ -212,8 +213,7 @@ static void fresh_random(void *ret_bytes, size_t len)
 
 static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
 {
-    char spool[4096];
-    spool_dir(boot->conf, spool, sizeof(spool));
+    spool_dir(boot->conf, boot->spool, sizeof(boot->spool));
     const struct worker_ports ports = {.clock = gw_clock_system(),
                                        .store = boot->store,
                                        .board = boot->board,
@@ -223,7 +223,7 @@ static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
         const struct worker_options options = {.index = i,
                                                .listen_fds = boot->fds,
                                                .listen_count = boot->fd_count,
-                                               .spool_dir = spool};
+                                               .spool_dir = boot->spool};
         enum gw_status status =
             worker_new(&options, &ports, boot->conf, &boot->workers[boot->worker_count], err);
         if (status != GW_OK)

@@ -225,8 +225,7 @@ static void read_body(struct client *client, uint64_t bytes_max)
     client->wants_continue = false;
     if (!client->in_turn)
         event_active(&client->read_event, EV_READ, 1);
-    if (!client_is_flushed(client) && !client_flush(client))
-        return;
+    client_flush(client);
     client_want_read(client, true);
 }
 
@@ -239,8 +238,7 @@ static void stream_body(struct client *client)
     client->stream_paused = false;
     if (!client->in_turn)
         event_active(&client->read_event, EV_READ, 1);
-    if (!client_is_flushed(client) && !client_flush(client))
-        return;
+    client_flush(client);
     client_want_read(client, true);
 }
 

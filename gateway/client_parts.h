@@ -55,6 +55,7 @@ struct client {
     uint64_t reply_file_sent;
     struct gw_buf out; /* streams and 100 Continue */
     bool close_after, abort_after;
+    bool broken; /* a write failed: the connection dies in a turn of its own */
 };
 
 /* ---- client.c ---- */
@@ -73,8 +74,9 @@ void client_turn(struct client *client, struct span bytes);
 
 /* ---- client_write.c ---- */
 void client_writable(evutil_socket_t fd, short what, void *ctx);
-/* Sends what is queued; false: the connection died. */
-bool client_flush(struct client *client);
+/* Sends what is queued. Never ends the connection itself, since rooms call it: what
+ * cannot be sent marks it broken, and it dies in a callback of its own. */
+void client_flush(struct client *client);
 bool client_is_flushed(const struct client *client);
 bool client_send_reply(struct client *client, struct reply *reply);
 bool client_stream_write(struct client *client, struct span bytes);

@@ -32,8 +32,12 @@ static void start_flow(struct client *client, struct http_head *head, enum probl
     client_set_state(client, CLIENT_FLOW);
     flow->client = client;
     flow->client_ops = &client_socket_ops;
-    flow->peer = &client->peer;
     flow->head = head;
+    /* A copy: the flow may outlive the connection. */
+    struct sockaddr_storage *peer = arena_take(flow->arena, sizeof(*peer));
+    if (peer != NULL)
+        *peer = client->peer;
+    flow->peer = peer;
     if (problem == PROBLEM_NONE) {
         flow_run(flow, FLOW_ROOM_route);
         return;

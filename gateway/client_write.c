@@ -80,26 +80,31 @@ static void account(struct client *client, size_t sent)
     client->reply_file_sent += sent - part;
 }
 
-bool client_flush(struct client *client)
+static void break_off(struct client *client)
 {
-    /* Ends with the queue empty, the socket full, or the connection dead. */
-    while (!client_is_flushed(client)) {
+    client->broken = true;
+    event_active(&client->write_event, EV_WRITE, 1);
+}
+
+void client_flush(struct client *client)
+{
+    /* Ends with the queue empty, the socket full, or the connection broken. */
+    while (!client->broken && client->state != CLIENT_DEAD && !client_is_flushed(client)) {
         ssize_t sent = send_piece(client);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             want_write(client, true);
             client_set_timer(client, worker_conf(client->worker)->limits.idle_time_ms);
-            return true;
+            return;
         }
-        if (sent < 0) {
-            client_die(client);
-            return false;
-        }
-        account(client, (size_t)sent);
+        if (sent < 0)
+            break_off(client);
+        else
+            account(client, (size_t)sent);
     }
-    want_write(client, false);
-    return true;
+    if (!client->broken && client->state != CLIENT_DEAD)
+        want_write(client, false);
 }
 
 static void is_flushed(struct client *client)
@@ -125,7 +130,10 @@ void client_writable(evutil_socket_t fd, short what, void *ctx)
     (void)fd;
     (void)what;
     GW_CAST(client, ctx, client, CLIENT_TAG);
-    if (client->state != CLIENT_DEAD && client_flush(client) && client_is_flushed(client))
+    client_flush(client);
+    if (client->broken)
+        client_die(client);
+    else if (client->state != CLIENT_DEAD && client_is_flushed(client))
         is_flushed(client);
 }
 
@@ -135,9 +143,8 @@ bool client_send_reply(struct client *client, struct reply *reply)
     client->reply = reply;
     client->reply_head_sent = client->reply_body_sent = 0;
     client->reply_file_sent = 0;
-    if (!client_flush(client))
-        return true; /* dead: the flow was told so, and goes on by itself */
-    if (!client_is_flushed(client))
+    client_flush(client);
+    if (client->broken || !client_is_flushed(client))
         return false;
     client->reply = NULL;
     return true;
@@ -145,14 +152,13 @@ bool client_send_reply(struct client *client, struct reply *reply)
 
 bool client_stream_write(struct client *client, struct span bytes)
 {
-    if (client->state == CLIENT_DEAD)
+    if (client->state == CLIENT_DEAD || client->broken)
         return true;
     if (!gw_buf_add(&client->out, bytes)) {
-        client_die(client); /* somebody did not wait for `writable` */
+        break_off(client); /* somebody did not wait for `writable` */
         return true;
     }
-    if (!client_flush(client))
-        return true;
+    client_flush(client);
     return client->out.len < CLIENT_OUT_HIGH_BYTES;
 }
 

@@ -91,7 +91,7 @@ struct flow {
     /* the caller and the request */
     struct client *client; /* NULL: nobody waits */
     const struct client_ops *client_ops;
-    const struct sockaddr_storage *peer; /* borrowed from the client */
+    const struct sockaddr_storage *peer; /* arena; NULL: not known */
     bool client_gone;
     struct http_head *head; /* owned */
     struct gw_buf body;

@@ -84,9 +84,9 @@ bool print_path_text(const struct flow *flow, struct span name, struct span *ret
         for (size_t at = 0; at < raw.len; at++) {
             bool escaped = raw.ptr[at] == '%' && at + 2 < raw.len &&
                            hex_digit(raw.ptr[at + 1]) >= 0 && hex_digit(raw.ptr[at + 2]) >= 0;
-            room[len++] = escaped
-                              ? (char)(hex_digit(raw.ptr[at + 1]) << 4 | hex_digit(raw.ptr[at + 2]))
-                              : raw.ptr[at];
+            room[len++] = escaped ? (char)(unsigned char)(hex_digit(raw.ptr[at + 1]) * 16 +
+                                                          hex_digit(raw.ptr[at + 2]))
+                                  : raw.ptr[at];
             at += escaped ? 2 : 0;
         }
         *ret_text = span_of(room, len);

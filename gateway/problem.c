@@ -256,6 +256,13 @@ static void add_text(struct gw_buf *out, const char *name, struct span text)
     gw_json_string(out, text);
 }
 
+/* Expiry is judged when it is read: the row may still say what it was before. */
+static struct span public_state(const struct flow *flow)
+{
+    bool is_over = flow->problem == PROBLEM_RESULT_EXPIRED;
+    return span_str(receipt_public_state(is_over ? RECEIPT_EXPIRED : flow->row.receipt.state));
+}
+
 static void write_json(struct flow *flow, struct gw_buf *out)
 {
     enum problem problem = flow->problem;
@@ -269,7 +276,7 @@ static void write_json(struct flow *flow, struct gw_buf *out)
     add_text(out, "code", span_str(problem_code(problem)));
     if (tells_operation(flow)) {
         add_text(out, "operation_id", span_str(flow->row.operation_id));
-        add_text(out, "operation_state", span_str(receipt_public_state(flow->row.receipt.state)));
+        add_text(out, "operation_state", public_state(flow));
     }
     (void)gw_buf_print(out, ",\"retry_may_help\":%s",
                        problem_retry_may_help(problem) ? "true" : "false");

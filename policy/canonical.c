@@ -22,10 +22,10 @@ const char *fingerprint_mode_name(enum fingerprint_mode mode)
 void canonical_raw(struct span body, const struct canonical_sink *sink)
 {
     struct canonical_writer writer;
-    writer_init(&writer, sink);
-    writer_tag(&writer, 'R');
-    writer_text(&writer, body);
-    writer_flush(&writer);
+    canonical_init(&writer, sink);
+    canonical_tag(&writer, 'R');
+    canonical_text(&writer, body);
+    canonical_flush(&writer);
 }
 
 /* A container whose children are being written. */
@@ -59,22 +59,22 @@ void canonical_json(const struct json_doc *doc, const struct canonical_options *
     struct json_walk walk;
     gw_assert(doc->node_count > 0);
     gw_assert(options != NULL && order != NULL);
-    writer_init(&writer, sink);
+    canonical_init(&writer, sink);
     walk.doc = doc;
     walk.links = order;
     walk.writer = &writer;
     mark_ignored(doc, options, order);
-    writer_tag(&writer, 'J');
+    canonical_tag(&writer, 'J');
     if (options->only_count == 0) {
-        writer_tag(&writer, 'a');
+        canonical_tag(&writer, 'a');
         walk.level = 0;
         path_init(&walk.paths[0]);
         write_tree(&walk, order[0] == JSON_LEFT_OUT ? JSON_NONE : 0);
-        writer_flush(&writer);
+        canonical_flush(&writer);
         return;
     }
-    writer_tag(&writer, 'o');
-    writer_number(&writer, options->only_count);
+    canonical_tag(&writer, 'o');
+    canonical_number(&writer, options->only_count);
     walk.level = 1;
     for (uint32_t i = 0; i < options->only_count; i++) {
         path_init(&walk.paths[1]);
@@ -84,7 +84,7 @@ void canonical_json(const struct json_doc *doc, const struct canonical_options *
         if (is_member)
             writer_end(&writer);
     }
-    writer_flush(&writer);
+    canonical_flush(&writer);
 }
 
 static void mark_ignored(const struct json_doc *doc, const struct canonical_options *options,
@@ -113,14 +113,14 @@ static uint32_t find_kept(const struct json_walk *walk, const struct json_pointe
 static void write_string(struct canonical_writer *writer, struct span raw, bool has_escapes)
 {
     if (!has_escapes) {
-        writer_text(writer, raw);
+        canonical_text(writer, raw);
         return;
     }
     struct canonical_length length;
     canonical_length_init(&length);
     json_decode(raw, true, canonical_length_put, &length);
-    writer_number(writer, length.bytes);
-    json_decode(raw, true, writer_put, writer);
+    canonical_number(writer, length.bytes);
+    json_decode(raw, true, canonical_put, writer);
 }
 
 /* From a child of an array on, the first that is not left out. */
@@ -150,8 +150,8 @@ static void open_container(struct json_walk *walk, uint32_t node, bool is_member
     uint32_t count = 0;
     for (uint32_t i = container->child; i != JSON_NONE; i = walk->doc->nodes[i].next)
         count += walk->links[i] != JSON_LEFT_OUT;
-    writer_tag(walk->writer, is_object ? '{' : '[');
-    writer_number(walk->writer, count);
+    canonical_tag(walk->writer, is_object ? '{' : '[');
+    canonical_number(walk->writer, count);
     gw_assert(walk->depth < JSON_DEPTH_MAX); /* json_parse allows no deeper document */
     struct json_frame *frame = &walk->frames[walk->depth++];
     frame->is_object = is_object;
@@ -169,7 +169,7 @@ static void open_container(struct json_walk *walk, uint32_t node, bool is_member
 static bool begin_child(struct json_walk *walk, const struct json_frame *frame)
 {
     uint32_t level = walk->level + walk->depth;
-    if (level > MEMBER_LEVELS || !writer_has_room(walk->writer))
+    if (level > MEMBER_LEVELS || !canonical_has_room(walk->writer))
         return false;
     const struct json_node *node = &walk->doc->nodes[frame->child];
     struct canonical_path *path = &walk->paths[level];
@@ -204,7 +204,7 @@ static void write_tree(struct json_walk *walk, uint32_t root)
 {
     walk->depth = 0;
     if (root == JSON_NONE) {
-        writer_tag(walk->writer, '-');
+        canonical_tag(walk->writer, '-');
         return;
     }
     (void)write_value(walk, root, false); /* the loop does what is left of it */
@@ -226,20 +226,20 @@ static bool write_value(struct json_walk *walk, uint32_t node, bool is_member)
     const struct json_node *value = &walk->doc->nodes[node];
     switch ((enum json_kind)value->kind) {
     case JSON_KIND_NULL:
-        writer_tag(walk->writer, 'n');
+        canonical_tag(walk->writer, 'n');
         return true;
     case JSON_KIND_FALSE:
-        writer_tag(walk->writer, 'f');
+        canonical_tag(walk->writer, 'f');
         return true;
     case JSON_KIND_TRUE:
-        writer_tag(walk->writer, 't');
+        canonical_tag(walk->writer, 't');
         return true;
     case JSON_KIND_NUMBER:
-        writer_tag(walk->writer, '#');
-        writer_text(walk->writer, json_value(walk->doc, node));
+        canonical_tag(walk->writer, '#');
+        canonical_text(walk->writer, json_value(walk->doc, node));
         return true;
     case JSON_KIND_STRING:
-        writer_tag(walk->writer, '"');
+        canonical_tag(walk->writer, '"');
         write_string(walk->writer, json_value(walk->doc, node), value->has_escapes != 0);
         return true;
     case JSON_KIND_ARRAY:

@@ -11,7 +11,7 @@
 #define NUMBER_BYTES_MAX 10 /* 64 bits, seven a byte */
 #define DIGITS_MAX       20 /* of 2^64 - 1 */
 
-void writer_init(struct canonical_writer *writer, const struct canonical_sink *sink)
+void canonical_init(struct canonical_writer *writer, const struct canonical_sink *sink)
 {
     gw_assert(sink->put != NULL);
     gw_assert((sink->member_begin == NULL) == (sink->member_end == NULL));
@@ -21,19 +21,19 @@ void writer_init(struct canonical_writer *writer, const struct canonical_sink *s
     writer->used = 0;
 }
 
-void writer_flush(struct canonical_writer *writer)
+void canonical_flush(struct canonical_writer *writer)
 {
     if (writer->used > 0)
         writer->sink->put(writer->sink->ctx, span_of(writer->bytes, writer->used));
     writer->used = 0;
 }
 
-void writer_bytes(struct canonical_writer *writer, struct span bytes)
+void canonical_bytes(struct canonical_writer *writer, struct span bytes)
 {
     if (bytes.len == 0)
         return;
     if (bytes.len > sizeof(writer->bytes) - writer->used)
-        writer_flush(writer);
+        canonical_flush(writer);
     if (bytes.len > sizeof(writer->bytes)) {
         writer->sink->put(writer->sink->ctx, bytes);
         return;
@@ -42,59 +42,59 @@ void writer_bytes(struct canonical_writer *writer, struct span bytes)
     writer->used += bytes.len;
 }
 
-void writer_tag(struct canonical_writer *writer, char tag)
+void canonical_tag(struct canonical_writer *writer, char tag)
 {
-    writer_bytes(writer, span_of(&tag, 1));
+    canonical_bytes(writer, span_of(&tag, 1));
 }
 
-void writer_number(struct canonical_writer *writer, uint64_t number)
+void canonical_number(struct canonical_writer *writer, uint64_t number)
 {
     char bytes[NUMBER_BYTES_MAX];
     size_t len = 0;
     for (; number >= 0x80; number >>= 7)
         bytes[len++] = (char)(0x80 | (number & 0x7F));
     bytes[len++] = (char)number;
-    writer_bytes(writer, span_of(bytes, len));
+    canonical_bytes(writer, span_of(bytes, len));
 }
 
-void writer_text(struct canonical_writer *writer, struct span text)
+void canonical_text(struct canonical_writer *writer, struct span text)
 {
-    writer_number(writer, text.len);
-    writer_bytes(writer, text);
+    canonical_number(writer, text.len);
+    canonical_bytes(writer, text);
 }
 
-void writer_optional(struct canonical_writer *writer, struct span text)
+void canonical_optional(struct canonical_writer *writer, struct span text)
 {
-    writer_tag(writer, text.ptr == NULL ? '-' : '=');
+    canonical_tag(writer, text.ptr == NULL ? '-' : '=');
     if (text.ptr != NULL)
-        writer_text(writer, text);
+        canonical_text(writer, text);
 }
 
-void writer_put(void *ctx, struct span piece)
+void canonical_put(void *ctx, struct span piece)
 {
     struct canonical_writer *writer;
     GW_CAST(writer, ctx, writer, WRITER_TAG);
-    writer_bytes(writer, piece);
+    canonical_bytes(writer, piece);
 }
 
-bool writer_has_room(const struct canonical_writer *writer)
+bool canonical_has_room(const struct canonical_writer *writer)
 {
     return writer->sink->member_begin != NULL && writer->members < CANONICAL_MEMBERS_MAX;
 }
 
 bool writer_begin(struct canonical_writer *writer, const struct canonical_path *path)
 {
-    if (!writer_has_room(writer))
+    if (!canonical_has_room(writer))
         return false;
     writer->members++;
-    writer_flush(writer);
+    canonical_flush(writer);
     writer->sink->member_begin(writer->sink->ctx, span_of(path->text, path->len));
     return true;
 }
 
 void writer_end(struct canonical_writer *writer)
 {
-    writer_flush(writer);
+    canonical_flush(writer);
     writer->sink->member_end(writer->sink->ctx);
 }
 

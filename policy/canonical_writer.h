@@ -23,20 +23,20 @@ struct canonical_path {
     bool is_cut;
 };
 
-void writer_init(struct canonical_writer *writer, const struct canonical_sink *sink);
+void canonical_init(struct canonical_writer *writer, const struct canonical_sink *sink);
 /* Hands over what is gathered. The last call on a writer. */
-void writer_flush(struct canonical_writer *writer);
-void writer_tag(struct canonical_writer *writer, char tag);
-void writer_number(struct canonical_writer *writer, uint64_t number);
-void writer_bytes(struct canonical_writer *writer, struct span bytes);
-void writer_text(struct canonical_writer *writer, struct span text);
+void canonical_flush(struct canonical_writer *writer);
+void canonical_tag(struct canonical_writer *writer, char tag);
+void canonical_number(struct canonical_writer *writer, uint64_t number);
+void canonical_bytes(struct canonical_writer *writer, struct span bytes);
+void canonical_text(struct canonical_writer *writer, struct span text);
 /* '-' when text.ptr is NULL, else '=' and the text. */
-void writer_optional(struct canonical_writer *writer, struct span text);
-/* A json_put_fn over a writer: writer_bytes. */
-void writer_put(void *writer, struct span piece);
+void canonical_optional(struct canonical_writer *writer, struct span text);
+/* A json_put_fn over a writer: canonical_bytes. */
+void canonical_put(void *writer, struct span piece);
 
 /* May another member be begun? */
-bool writer_has_room(const struct canonical_writer *writer);
+bool canonical_has_room(const struct canonical_writer *writer);
 /* Begins a member unless there is no room; true: writer_end must follow. */
 bool writer_begin(struct canonical_writer *writer, const struct canonical_path *path);
 void writer_end(struct canonical_writer *writer);

@@ -243,15 +243,15 @@ static void write_decoded(struct canonical_writer *writer, struct span raw)
     struct canonical_length length;
     canonical_length_init(&length);
     form_decode(raw, canonical_length_put, &length);
-    writer_number(writer, length.bytes);
-    form_decode(raw, writer_put, writer);
+    canonical_number(writer, length.bytes);
+    form_decode(raw, canonical_put, writer);
 }
 
 static bool begin_name(struct canonical_writer *writer, struct span raw)
 {
     struct canonical_name name;
     struct canonical_path path;
-    if (!writer_has_room(writer))
+    if (!canonical_has_room(writer))
         return false;
     canonical_name_init(&name);
     path_init(&path);
@@ -265,10 +265,10 @@ void canonical_form(struct span body, struct form_pair *pairs, uint32_t count,
 {
     struct canonical_writer writer;
     bool is_member = false;
-    writer_init(&writer, sink);
+    canonical_init(&writer, sink);
     pairs_settle(pairs, count, pairs_link(body, pairs, count));
-    writer_tag(&writer, 'F');
-    writer_number(&writer, count);
+    canonical_tag(&writer, 'F');
+    canonical_number(&writer, count);
     for (uint32_t i = 0; i < count; i++) {
         struct span name = pair_name(body, &pairs[i]);
         if (i == 0 || form_compare(pair_name(body, &pairs[i - 1]), name) != 0) {
@@ -277,12 +277,12 @@ void canonical_form(struct span body, struct form_pair *pairs, uint32_t count,
             is_member = begin_name(&writer, name);
         }
         write_decoded(&writer, name);
-        writer_tag(&writer, pairs[i].has_value ? '=' : '-');
+        canonical_tag(&writer, pairs[i].has_value ? '=' : '-');
         if (pairs[i].has_value)
             write_decoded(&writer,
                           span_of(body.ptr + pairs[i].value, pairs[i].value_end - pairs[i].value));
     }
     if (is_member)
         writer_end(&writer);
-    writer_flush(&writer);
+    canonical_flush(&writer);
 }

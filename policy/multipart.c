@@ -30,11 +30,11 @@ bool canonical_multipart(struct span body, struct span boundary, const struct ca
     struct multipart multipart = {.body = body, .boundary = boundary, .fault = ret_fault};
     if (!check_boundary(&multipart))
         return false;
-    writer_init(&multipart.writer, sink);
-    writer_tag(&multipart.writer, 'M');
+    canonical_init(&multipart.writer, sink);
+    canonical_tag(&multipart.writer, 'M');
     if (!scan_parts(&multipart))
         return false;
-    writer_flush(&multipart.writer);
+    canonical_flush(&multipart.writer);
     return true;
 }
 
@@ -278,7 +278,7 @@ static bool begin_part(struct multipart *multipart, struct span name)
     struct canonical_path path;
     struct canonical_name shown;
     uint64_t nth = 1;
-    if (!writer_has_room(writer))
+    if (!canonical_has_room(writer))
         return false;
     canonical_name_init(&shown);
     canonical_name_put(&shown, name);
@@ -296,22 +296,22 @@ static void write_part(struct canonical_writer *writer, struct part *part, struc
 {
     struct span rest = part->disposition;
     struct parameter parameter;
-    writer_tag(writer, 'P');
-    writer_text(writer, part->name);
-    writer_optional(writer, part->filename);
-    writer_optional(writer, part->filename_star);
-    writer_optional(writer, part->type);
-    writer_optional(writer, part->encoding);
+    canonical_tag(writer, 'P');
+    canonical_text(writer, part->name);
+    canonical_optional(writer, part->filename);
+    canonical_optional(writer, part->filename_star);
+    canonical_optional(writer, part->type);
+    canonical_optional(writer, part->encoding);
     /* next_parameter has read them all before, so it stops at the end alone. */
     while (next_parameter(&rest, &parameter) && parameter.name.len > 0) {
         if (part_parameter(part, parameter.name) != NULL)
             continue;
-        writer_tag(writer, 'p');
-        writer_text(writer, parameter.name);
-        writer_text(writer, parameter.value);
+        canonical_tag(writer, 'p');
+        canonical_text(writer, parameter.name);
+        canonical_text(writer, parameter.value);
     }
-    writer_tag(writer, 'b');
-    writer_optional(writer, content);
+    canonical_tag(writer, 'b');
+    canonical_optional(writer, content);
 }
 
 /* Each turn takes a boundary and a header, so the body bounds the loop. */
@@ -323,7 +323,7 @@ static bool scan_parts(struct multipart *multipart)
     size_t end;
     if (!find_boundary(multipart, &end) || !end_boundary(multipart, &is_last))
         return false;
-    writer_text(writer, span_of(bytes, end));
+    canonical_text(writer, span_of(bytes, end));
     while (!is_last) {
         struct part part = {.name = {NULL, 0}};
         if (!read_headers(multipart, &part))
@@ -339,7 +339,7 @@ static bool scan_parts(struct multipart *multipart)
         if (!end_boundary(multipart, &is_last))
             return false;
     }
-    writer_tag(writer, 'Z');
-    writer_text(writer, span_of(bytes + multipart->at, multipart->body.len - multipart->at));
+    canonical_tag(writer, 'Z');
+    canonical_text(writer, span_of(bytes + multipart->at, multipart->body.len - multipart->at));
     return true;
 }

@@ -16,7 +16,9 @@ struct store_backend_ops {
     struct span (*secret)(const struct store_backend *backend);
     /* A batch is one transaction: begin, any number of apply, then commit. After a
      * failed commit nothing of the batch is visible. `writes` false: begin without
-     * a write lock; commit then syncs nothing. */
+     * a write lock; commit then syncs nothing. apply: GW_OK with op->out.status set
+     * means that the op failed alone and changed nothing; any other result condemns
+     * the batch. */
     enum gw_status (*begin)(struct store_backend *backend, bool writes, struct gw_error *err);
     enum gw_status (*apply)(struct store_backend *backend, struct store_op *op,
                             struct gw_error *err);

@@ -58,7 +58,8 @@ void memory_index_fini(struct memory_store *m);
 /* Takes the row into a new slot. false: out of memory, the row is still the caller's. */
 GW_MUST_CHECK bool memory_index_push(struct memory_store *m, struct memory_row *row);
 void memory_index_pop(struct memory_store *m); /* frees the newest slot's row */
-size_t memory_index_by_identity(const struct memory_store *m, const struct store_identity *identity);
+size_t memory_index_by_identity(const struct memory_store *m,
+                                const struct store_identity *identity);
 size_t memory_index_by_id(const struct memory_store *m, int64_t id);
 /* Forgets empty slots. */
 void memory_index_compact(struct memory_store *m);

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "store/table.h"
 #include "store/where.h"
 
@@ -52,6 +53,10 @@ extern const struct table_ops sqlite_table_ops;
 
 /* sqlite_schema.c */
 enum gw_status sqlite_schema_open(struct sqlite_store *s, struct gw_error *err);
+
+/* sqlite_sql.c */
+/* Appends the text with its words in braces filled in, and a NUL. */
+enum gw_status sqlite_expand(const char *text, struct gw_buf *out, struct gw_error *err);
 enum gw_status sqlite_prepare(struct sqlite_store *s, struct gw_error *err);
 void sqlite_finalize(struct sqlite_store *s);
 

@@ -195,7 +195,8 @@ struct store_stats {
     uint64_t batch_count[STORE_HISTOGRAM_BUCKETS]; /* by powers of two: 1, 2, 4 ... */
     uint64_t queue_length;
     uint64_t wal_frames;
-    bool is_failing; /* the last commit failed */
+    bool is_failing;            /* the last commit failed */
+    struct gw_error last_error; /* what last went wrong, for an operator; GW_OK: nothing */
 };
 extern const uint32_t store_commit_bounds_us[STORE_HISTOGRAM_BUCKETS];
 void store_stats(struct store *store, struct store_stats *ret);

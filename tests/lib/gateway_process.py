@@ -66,6 +66,14 @@ def pause():
     threading.Event().wait(TICK_S)
 
 
+PLAIN = re.compile(r'"plain!([a-z]+)"')
+
+
+def plain(word):
+    """A scalar that stands in the file without quotes, where quotes make a difference."""
+    return "plain!" + word
+
+
 def merge(base, changes):
     """A copy of base with changes laid over it; a value of None removes a key."""
     result = copy.deepcopy(base)
@@ -165,6 +173,7 @@ class Gateway:
         text = self.text
         if text is None:
             text = json.dumps(self.configuration(changes), indent=2, ensure_ascii=False) + "\n"
+            text = PLAIN.sub(r"\1", text)
         else:
             for mark, value in (
                     ("@LISTEN@", "127.0.0.1:%d" % self.port),

@@ -22,7 +22,8 @@ import sys
 import unittest
 
 from gateway_process import (BINARY, BUILD, ROOT, Gateway, configuration, free_port,  # noqa: F401
-                             merge, orders, pause, rest, scratch, wait_until)
+                             merge, orders, pause, plain, rest, scratch,
+                             wait_until)
 from legacy_process import LEGACY, LegacyTickets  # noqa: F401
 from wire_client import Client, Response, fetch, parallel  # noqa: F401
 from wire_message import Closed, Headers, Reader, WireError, encode_head, parse_head  # noqa: F401

@@ -53,6 +53,29 @@ static void test_connect_refused(void **state)
     world_fini(&world);
 }
 
+static void test_never_meets_itself(void **state)
+{
+    /* Nobody listens on a port that the kernel may pick for our own end: a connection that has
+     * met itself is a refused one, and its request is not its answer. */
+    (void)state;
+    struct server server;
+    struct world world;
+    struct caller caller;
+    bool is_even = false; /* the kernel connects from even ports first */
+    for (int i = 0; i < 1000 && !is_even; i++) {
+        server_listen(&server, 1);
+        server_join(&server);
+        is_even = server.port % 2 == 0;
+    }
+    world_init(&world, server.port);
+    for (int i = 0; i < 30000; i++) {
+        call_run(&world, &caller);
+        assert_int_equal(caller.facts.end, END_connect_refused);
+        assert_int_equal(caller.facts.bytes_out, 0);
+    }
+    world_fini(&world);
+}
+
 static int connect_to_port(uint16_t port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

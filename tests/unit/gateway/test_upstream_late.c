@@ -107,11 +107,8 @@ static void test_listening_ends(void **state)
         call_run(&world, &caller);
         assert_true(caller.facts.still_listening);
         if (way == 1) { /* the upstream dies */
-            assert_int_equal(shutdown(TAILQ_FIRST(&world.port->origins) == NULL
-                                          ? -1
-                                          : ((struct exchange *)caller.call)->connection->fd,
-                                      SHUT_RD),
-                             0);
+            const struct exchange *exchange = (const struct exchange *)caller.call;
+            assert_int_equal(shutdown(exchange->connection->fd, SHUT_RD), 0);
         } else if (way == 2) {
             upstream_http_ops.cancel(caller.call);
             upstream_http_ops.cancel(caller.call); /* twice is once */

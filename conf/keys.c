@@ -1,0 +1,158 @@
+/* Where a route's key comes from. It must never leave a source without the name
+ * or the pointer that it needs. */
+#include "conf/loader.h"
+#include "policy/headers.h"
+
+static bool path_has_param(const struct route_policy *route, struct span name)
+{
+    for (uint32_t i = 0; i < route->segment_count; i++)
+        if (route->segments[i].kind == SEGMENT_PARAM && span_equal(route->segments[i].text, name))
+            return true;
+    return false;
+}
+
+static void load_header_name(struct loader *loader, const struct cursor *cursor,
+                             struct key_source *source)
+{
+    const uint32_t unfit = HEADER_HOP | HEADER_FRAMING | HEADER_SECRET | HEADER_FORWARDED |
+                           HEADER_OVERRIDE | HEADER_OWNED | HEADER_COOKIE;
+    if (source->name.len == 0)
+        source->name = SPAN("Idempotency-Key");
+    if (value_word(CONF_HEADER, source->name) != NULL)
+        key_error(loader, cursor, "name", "%s: must be the name of a header", source->name.ptr);
+    else if ((header_flags(source->name) & unfit) != 0 ||
+             span_equal_nocase(source->name, SPAN("Host")))
+        key_error(loader, cursor, "name",
+                  "%s: a header with a meaning of its own cannot be the key", source->name.ptr);
+}
+
+/* Which of name, pointer and of belong to the source. */
+static void check_parts(struct loader *loader, const struct cursor *cursor, enum key_from from)
+{
+    static const char *const words[] = {"header", "json", "form", "path", "all"};
+    const char *wanted[] = {"name", "pointer", "name", "name", "of"};
+    static const char *const keys[] = {"name", "pointer", "of"};
+    for (size_t i = 0; i < GW_COUNT(keys); i++) {
+        if (field_child(cursor->row, span_str(keys[i])) == FIELD_NONE)
+            continue; /* a part of a composite has no `of` */
+        const struct yaml_node *node = yaml_member(cursor->node, span_str(keys[i]));
+        bool is_wanted = strcmp(keys[i], wanted[from]) == 0;
+        if (node != NULL && !is_wanted)
+            key_error(loader, cursor, keys[i], "has no meaning for from: %s", words[from]);
+        else if (node == NULL && is_wanted && from != KEY_FROM_HEADER)
+            key_error(loader, cursor, keys[i], "required for from: %s, but missing", words[from]);
+    }
+}
+
+static void load_source(struct loader *loader, const struct cursor *cursor,
+                        const struct route_policy *route, struct key_source *source)
+{
+    struct setting from = setting_get(cursor, "from");
+    struct setting name = setting_get(cursor, "name");
+    source->from = (enum key_from)setting_word(&from, KEY_FROM_HEADER);
+    source->name = name.text;
+    if (from.is_bad)
+        return;
+    check_parts(loader, cursor, source->from);
+    switch (source->from) {
+    case KEY_FROM_HEADER:
+        if (!name.is_bad)
+            load_header_name(loader, cursor, source);
+        break;
+    case KEY_FROM_JSON:
+        if (!load_pointer(loader, cursor_text(cursor, "pointer"), &source->pointer))
+            loader->no_memory = true;
+        break;
+    case KEY_FROM_PATH:
+        if (name.from == FROM_FILE && route->segment_count > 0 && !path_has_param(route, name.text))
+            key_error(loader, cursor, "name", "%s: match.path has no {%s}", name.text.ptr,
+                      name.text.ptr);
+        break;
+    case KEY_FROM_FORM:
+    case KEY_FROM_ALL:
+        break;
+    }
+}
+
+static void load_grammar(struct loader *loader, const struct cursor *key,
+                         struct key_grammar *grammar)
+{
+    grammar->bytes_min = (uint32_t)cursor_number(key, "min");
+    grammar->bytes_max = (uint32_t)cursor_number(key, "max");
+    grammar->strict = cursor_bool(key, "strict");
+    grammar->uuid = cursor_word(key, "format", 0) == 1;
+    grammar->pattern = cursor_text(key, "pattern");
+    grammar->extra = cursor_text(key, "extra");
+    if (grammar->bytes_min > grammar->bytes_max && !setting_get(key, "min").is_bad &&
+        !setting_get(key, "max").is_bad)
+        key_error(loader, key, setting_get(key, "min").from == FROM_FILE ? "min" : "max",
+                  "min %u is over max %u", grammar->bytes_min, grammar->bytes_max);
+    if (grammar->strict && grammar->extra.len > 0)
+        key_error(loader, key, "extra",
+                  "has no meaning with strict: true, which takes quoted keys "
+                  "only");
+    if (grammar->uuid && grammar->bytes_max < 36)
+        key_error(loader, key, "max", "%u: a uuid has 36 bytes", grammar->bytes_max);
+}
+
+static void load_parts(struct loader *loader, const struct cursor *key, struct route_policy *route)
+{
+    uint32_t count;
+    const struct yaml_node *item = cursor_items(key, "of", &count);
+    struct key_source *parts = loader_take(loader, count + 1, sizeof(*parts));
+    if (parts == NULL)
+        return;
+    route->key.parts = parts;
+    for (; item != NULL; item = items_next(item)) {
+        struct cursor cursor = cursor_of(item, span_of(NULL, 0));
+        struct key_source *part = &parts[route->key.part_count++];
+        part->required = route->key.required;
+        part->grammar = route->key.grammar;
+        load_source(loader, &cursor, route, part);
+    }
+}
+
+void load_key(struct loader *loader, const struct cursor *cursor, struct route_policy *route)
+{
+    struct cursor key = cursor_in(cursor, "key");
+    route->key.required = cursor_bool(&key, "required");
+    load_grammar(loader, &key, &route->key.grammar);
+    load_source(loader, &key, route, &route->key);
+    if (route->key.from == KEY_FROM_ALL)
+        load_parts(loader, &key, route);
+}
+
+/* ---- labels share the sources ---- */
+
+static void load_label(struct loader *loader, const struct yaml_node *node,
+                       const struct route_policy *route, struct label_policy *label)
+{
+    static const char *const keys[] = {"json", "header", "form", "path"};
+    struct cursor cursor = cursor_of(node, span_of(NULL, 0));
+    label->name = node->name;
+    if (node->count != 1)
+        key_error(loader, &cursor, NULL, "must have exactly one of json, header, form, path");
+    for (size_t i = 0; i < GW_COUNT(keys); i++) {
+        struct setting source = setting_get(&cursor, keys[i]);
+        if (source.from != FROM_FILE)
+            continue;
+        label->from = (enum label_from)i;
+        label->source = source.text;
+        if (label->from == LABEL_FROM_JSON && !load_pointer(loader, source.text, &label->pointer))
+            loader->no_memory = true;
+        if (label->from == LABEL_FROM_HEADER && (header_flags(source.text) & HEADER_SECRET) != 0)
+            key_error(loader, &cursor, "header", "%s: credentials are never kept", source.text.ptr);
+        if (label->from == LABEL_FROM_PATH && route->segment_count > 0 &&
+            !path_has_param(route, source.text))
+            key_error(loader, &cursor, "path", "%s: match.path has no {%s}", source.text.ptr,
+                      source.text.ptr);
+    }
+}
+
+void load_labels(struct loader *loader, const struct cursor *cursor, struct route_policy *route)
+{
+    uint32_t count;
+    for (const struct yaml_node *item = cursor_items(cursor, "labels", &count);
+         item != NULL && route->label_count < ROUTE_LABELS_MAX; item = items_next(item))
+        load_label(loader, item, route, &route->labels[route->label_count++]);
+}

@@ -1,0 +1,19 @@
+/* Pieces of the promise in plain words, for `check` and `explain`. A buffer that
+ * is full is marked as failed. Threads: pure. */
+#ifndef RECIBO_CONF_PROMISE_H
+#define RECIBO_CONF_PROMISE_H
+
+#include "conf/conf.h"
+
+/* "create-order   enforced   POST /orders -> legacy", without an end of line. */
+void promise_title(const struct route_policy *route, struct gw_buf *out);
+/* "HTTP 302, Location: *" */
+void promise_rule(const struct answer_rule *rule, struct gw_buf *out);
+/* "method, target, JSON body without /client_time" */
+void promise_compared(const struct route_policy *route, struct gw_buf *out);
+/* "the header Idempotency-Key, 1 to 255 bytes" */
+void promise_key(const struct route_policy *route, struct gw_buf *out);
+/* "partners, by a secret in X-Api-Key" */
+void promise_owner(const struct conf_owner *owner, struct gw_buf *out);
+
+#endif

@@ -1,0 +1,407 @@
+/* A call from its first check to its answer. Must never answer twice, and never
+ * touch a call after it was answered. */
+#include "gateway/admin/call.h"
+
+#include "gateway/admin/access.h"
+#include "gateway/admin/connections.h"
+#include "gateway/admin/plane.h"
+#include "gateway/admin/query.h"
+#include "gateway/http1/http1.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct admin_problem_row {
+    const char *code;
+    uint16_t status;
+    bool retry;
+    const char *title;
+};
+
+static const struct admin_problem_row problems[ADMIN_PROBLEM_COUNT] = {
+#define ADMIN_PROBLEM(name, code, status, retry, title)                                            \
+    [ADMIN_##name] = {code, status, retry, title},
+#include "gateway/admin/problems.def"
+#undef ADMIN_PROBLEM
+};
+
+/* ---- its life ---- */
+
+static struct call *call_new(struct admin *admin, struct evhttp_request *request)
+{
+    struct call *call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return NULL;
+    *call = (struct call){.tag_call = CALL_TAG,
+                          .admin = admin,
+                          .options = &admin->options,
+                          .request = request,
+                          .arena = arena_new(CALL_ARENA_BYTES_MAX),
+                          .now_ms = admin->options.clock->wall_ms(admin->options.clock)};
+    gw_buf_init(&call->out, CALL_OUT_BYTES_MAX);
+    call->json.out = &call->out;
+    if (call->arena == NULL) {
+        free(call);
+        return NULL;
+    }
+    admin->calls++;
+    return call;
+}
+
+/* After a handler's turn: an answered call is over. */
+static void settle_up(struct call *call)
+{
+    if (!call->is_answered)
+        return;
+    gw_assert(call->admin->calls > 0);
+    call->admin->calls--;
+    arena_free(call->arena);
+    gw_buf_fini(&call->out);
+    call->tag_call = 0;
+    free(call);
+}
+
+static void on_store(struct store_op *op, void *ctx)
+{
+    struct call *call;
+    GW_CAST(call, ctx, call, CALL_TAG);
+    gw_assert(op == &call->op);
+    gw_assert(call->admin->calls_in_store > 0);
+    call->admin->calls_in_store--;
+    call->next(call);
+    settle_up(call);
+}
+
+bool call_try_submit(struct call *call, call_fn *next)
+{
+    gw_assert(!call->is_answered);
+    memset(&call->op.out, 0, sizeof(call->op.out));
+    call->op.arena = call->arena;
+    call->op.inbox = call->admin->inbox;
+    call->op.done = on_store;
+    call->op.ctx = call;
+    call->next = next;
+    if (store_submit(call->options->store, &call->op) != GW_OK)
+        return false;
+    call->admin->calls_in_store++;
+    return true;
+}
+
+void call_submit(struct call *call, call_fn *next)
+{
+    if (!call_try_submit(call, next))
+        call_problem(call, ADMIN_STORE_UNAVAILABLE,
+                     "The queue to the store is full. Nothing was read or changed; ask again.");
+}
+
+bool call_store_is_well(struct call *call)
+{
+    if (call->op.out.status == GW_OK)
+        return true;
+    call_problem(call, ADMIN_STORE_UNAVAILABLE,
+                 "The store could not do it, and nothing was changed. The log says why.");
+    return false;
+}
+
+/* ---- the answer ---- */
+
+static void add_header(struct call *call, const char *name, const char *value)
+{
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(call->request);
+    (void)evhttp_add_header(headers, name, value); /* refused only if it could break the head */
+}
+
+void call_header(struct call *call, const char *name, const char *value)
+{
+    add_header(call, name, value);
+}
+
+static void add_standing_headers(struct call *call, const char *content_type, size_t body_bytes)
+{
+    char length[24];
+    (void)snprintf(length, sizeof(length), "%zu", body_bytes); /* at most 20 digits */
+    add_header(call, "Content-Type", content_type);
+    add_header(call, "Content-Length", length);
+    add_header(call, "Cache-Control", "no-store");
+    add_header(call, "X-Content-Type-Options", "nosniff");
+    add_header(call, "Content-Security-Policy", "default-src 'none'; sandbox");
+    if (call->is_head)
+        add_header(call, "Connection", "close");
+}
+
+void call_send(struct call *call, const char *content_type, struct span body)
+{
+    gw_assert(!call->is_answered);
+    struct evbuffer *out = evbuffer_new();
+    bool sends_body = !call->is_head;
+    if (out == NULL || (sends_body && evbuffer_add(out, body.ptr, body.len) != 0)) {
+        call->status = 500;
+        body = SPAN("");
+        sends_body = false;
+    }
+    add_standing_headers(call, content_type, body.len);
+    connections_answering(call->admin->connections, call->request);
+    evhttp_send_reply(call->request, call->status, http1_reason(call->status).ptr,
+                      sends_body ? out : NULL);
+    if (out != NULL)
+        evbuffer_free(out);
+    call->request = NULL; /* evhttp frees it */
+    call->is_answered = true;
+}
+
+void call_begin(struct call *call, uint16_t status)
+{
+    call->status = status;
+    gw_buf_clear(&call->out);
+    call->json.has_items = false;
+    writer_open(&call->json, NULL, '{');
+}
+
+static void begin_problem(struct call *call, enum admin_problem problem, struct span detail)
+{
+    const struct admin_problem_row *row = &problems[problem];
+    struct span base = call->options->conf->problem_base;
+    call_begin(call, row->status);
+    writer_text(&call->json, "type",
+                arena_print(call->arena, "%.*s%s", (int)base.len, base.ptr, row->code));
+    writer_text(&call->json, "title", span_str(row->title));
+    writer_number(&call->json, "status", row->status);
+    writer_text(&call->json, "detail", detail);
+    writer_text(&call->json, "instance", call->path);
+    writer_text(&call->json, "code", span_str(row->code));
+    writer_bool(&call->json, "retry_may_help", row->retry);
+    if (row->status == 503)
+        add_header(call, "Retry-After", "1");
+    add_header(call, "Content-Language", "en");
+}
+
+void call_begin_problem(struct call *call, enum admin_problem problem, const char *fmt, ...)
+{
+    char detail[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(detail, sizeof(detail), fmt, args); /* a longer text is cut, and may be */
+    va_end(args);
+    begin_problem(call, problem, span_str(detail));
+}
+
+void call_problem(struct call *call, enum admin_problem problem, const char *fmt, ...)
+{
+    char detail[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(detail, sizeof(detail), fmt, args); /* a longer text is cut, and may be */
+    va_end(args);
+    begin_problem(call, problem, span_str(detail));
+    call_end(call);
+}
+
+void call_end(struct call *call)
+{
+    writer_close(&call->json, '}');
+    (void)gw_buf_byte(&call->out, '\n'); /* asked for just below */
+    if (call->out.failed) {
+        call->status = 500;
+        gw_buf_clear(&call->out);
+        (void)gw_buf_print(&call->out,
+                           "{\"title\":\"The answer is too large\",\"status\":500,"
+                           "\"code\":\"internal-error\"}\n"); /* 80 bytes into much more */
+    }
+    call_send(call, call->status >= 400 ? "application/problem+json" : "application/json",
+              gw_buf_span(&call->out));
+}
+
+/* ---- the request ---- */
+
+struct span call_request_header(const struct call *call, const char *name, uint32_t *ret_count)
+{
+    const struct evkeyvalq *headers = evhttp_request_get_input_headers(call->request);
+    struct span found = {"", 0};
+    *ret_count = 0;
+    for (const struct evkeyval *line = headers->tqh_first; line != NULL; line = line->next.tqe_next)
+        if (span_equal_nocase(span_str(line->key), span_str(name))) {
+            if ((*ret_count)++ == 0)
+                found = span_str(line->value);
+        }
+    return found;
+}
+
+bool call_has_right(const struct call *call, enum admin_right right)
+{
+    return call->token != NULL && (call->token->rights & right) != 0;
+}
+
+struct span call_actor(struct call *call)
+{
+    gw_assert(call->token != NULL);
+    return arena_print(call->arena, "token:%.*s", (int)call->token->name.len,
+                       call->token->name.ptr);
+}
+
+bool call_takes_operation_id(struct call *call)
+{
+    if (operation_id_is_sound(call->parameter))
+        return true;
+    call_problem(call, ADMIN_NOT_FOUND,
+                 "An operation id is \"op_\" and 26 characters; this is something else.");
+    return false;
+}
+
+const struct route_policy *call_route(const struct call *call, struct span name)
+{
+    const struct route_table *table = &call->options->conf->routes;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (span_equal(table->routes[i].name, name))
+            return &table->routes[i];
+    return NULL;
+}
+
+/* ---- the checks before a handler, in their order ---- */
+
+static bool split_target(struct call *call)
+{
+    struct span target = span_str(evhttp_request_get_uri(call->request));
+    size_t end = 0;
+    if (target.len == 0 || target.ptr[0] != '/') {
+        call->path = SPAN("/");
+        call_problem(call, ADMIN_BAD_REQUEST, "The target must begin with a slash.");
+        return false;
+    }
+    while (end < target.len && target.ptr[end] != '?')
+        end++;
+    call->path = span_of(target.ptr, end);
+    call->query =
+        end < target.len ? span_of(target.ptr + end + 1, target.len - end - 1) : span_of("", 0);
+    return true;
+}
+
+static bool check_where_from(struct call *call)
+{
+    uint32_t hosts, origins;
+    struct span host = call_request_header(call, "Host", &hosts);
+    struct span origin = call_request_header(call, "Origin", &origins);
+    if (hosts > 1 || (hosts == 1 && !access_host_is_ours(&call->options->conf->admin, host)) ||
+        (hosts == 0 && !call->options->conf->admin.is_unix)) {
+        call_problem(call, ADMIN_MISDIRECTED,
+                     "The Host must be a loopback name or address, or admin.address.");
+        return false;
+    }
+    if (origins > 1 || (origins == 1 && !access_origin_is_ours(origin, host))) {
+        call_problem(call, ADMIN_FOREIGN_ORIGIN,
+                     "The request comes from a page of another origin. Nothing was done.");
+        return false;
+    }
+    return true;
+}
+
+static bool check_token(struct call *call)
+{
+    uint32_t count;
+    struct span text = access_bearer(call_request_header(call, "Authorization", &count));
+    call->token = count == 1 ? access_token(call->options->conf, text) : NULL;
+    if (call->token != NULL)
+        return true;
+    call_header(call, "WWW-Authenticate",
+                count == 0 ? "Bearer realm=\"recibo\""
+                           : "Bearer realm=\"recibo\", error=\"invalid_token\"");
+    call_problem(call, ADMIN_UNAUTHENTICATED,
+                 count == 0 ? "Send a token: Authorization: Bearer TOKEN."
+                            : "The token is not one of the configured ones.");
+    return false;
+}
+
+static bool check_right(struct call *call)
+{
+    if ((call->token->rights & call->endpoint->right) != 0)
+        return true;
+    struct gw_buf right;
+    gw_buf_init(&right, 64);
+    access_print_rights(call->endpoint->right, &right);
+    call_problem(call, ADMIN_FORBIDDEN,
+                 "This call needs the right \"%.*s\"; the token \"%.*s\" has not.", (int)right.len,
+                 right.ptr == NULL ? "" : right.ptr, (int)call->token->name.len,
+                 call->token->name.ptr);
+    gw_buf_fini(&right);
+    return false;
+}
+
+static bool find_endpoint(struct call *call)
+{
+    struct endpoint_match match;
+    enum evhttp_cmd_type method = evhttp_request_get_command(call->request);
+    call->is_head = method == EVHTTP_REQ_HEAD;
+    endpoint_find(call->path, method == EVHTTP_REQ_GET || call->is_head, method == EVHTTP_REQ_POST,
+                  &match);
+    bool is_open = match.endpoint != NULL && match.endpoint->right == ADMIN_OPEN;
+    if (!is_open && !check_token(call)) /* nobody without a token learns what there is */
+        return false;
+    call->endpoint = match.endpoint;
+    if (match.endpoint == NULL && match.path_exists) {
+        call_header(call, "Allow",
+                    match.has_get && match.has_post ? "GET, HEAD, POST"
+                    : match.has_get                 ? "GET, HEAD"
+                                                    : "POST");
+        call_problem(call, ADMIN_METHOD_NOT_ALLOWED, "The header Allow names the methods.");
+        return false;
+    }
+    if (match.endpoint == NULL) {
+        call_problem(call, ADMIN_NOT_FOUND, "There is no such address; docs/admin.md lists them.");
+        return false;
+    }
+    if (!query_decode(call->arena, match.parameter, false, &call->parameter)) {
+        call_problem(call, ADMIN_BAD_REQUEST, "The path holds a broken percent escape.");
+        return false;
+    }
+    return is_open || check_right(call);
+}
+
+static bool take_body(struct call *call)
+{
+    struct evbuffer *in = evhttp_request_get_input_buffer(call->request);
+    size_t len = evbuffer_get_length(in);
+    size_t max =
+        call->endpoint->body == ENDPOINT_BODY_ANSWER ? call->admin->body_max : CALL_BODY_BYTES_MAX;
+    if (call->endpoint->body == ENDPOINT_BODY_NONE)
+        return true; /* whatever came means nothing here */
+    uint32_t count;
+    struct span type = call_request_header(call, "Content-Type", &count);
+    if (count != 1 || !access_is_json(type)) {
+        call_header(call, "Accept", "application/json");
+        call_problem(call, ADMIN_MEDIA_TYPE, "Send Content-Type: application/json.");
+        return false;
+    }
+    if (len > max) {
+        call_problem(call, ADMIN_TOO_LARGE, "The body has %zu bytes, at most %zu are taken.", len,
+                     max);
+        return false;
+    }
+    const unsigned char *ptr = len == 0 ? NULL : evbuffer_pullup(in, -1);
+    if (len > 0 && ptr == NULL) {
+        call_problem(call, ADMIN_OVERLOADED, "Out of memory.");
+        return false;
+    }
+    call->body = len == 0 ? SPAN("") : span_of((const char *)ptr, len);
+    return true;
+}
+
+void call_start(struct admin *admin, struct evhttp_request *request)
+{
+    struct call *call = call_new(admin, request);
+    if (call == NULL) {
+        evhttp_send_reply(request, 503, "Service Unavailable", NULL);
+        return;
+    }
+    if (split_target(call)) {
+        if (admin->calls > ADMIN_CALLS_MAX)
+            call_problem(call, ADMIN_OVERLOADED, "%d calls are under way; ask again.",
+                         ADMIN_CALLS_MAX);
+        else if (check_where_from(call) && find_endpoint(call) && take_body(call))
+            call->endpoint->handle(call);
+    }
+    settle_up(call);
+}

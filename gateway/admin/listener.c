@@ -1,0 +1,118 @@
+/* Binds the operator plane. A socket in the file system is for its owner alone
+ * (0600), and one that another process still serves is never taken away. */
+#include "gateway/admin/listener.h"
+
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LISTEN_BACKLOG 64
+#define HOST_BYTES_MAX 256
+
+static uint16_t bound_port(evutil_socket_t fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof(address);
+    if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        return 0;
+    if (address.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    if (address.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
+    return 0;
+}
+
+static enum gw_status bind_tcp(struct listener *listener, struct evhttp *http,
+                               const struct conf_address *address, struct gw_error *err)
+{
+    char host[HOST_BYTES_MAX];
+    int len = snprintf(host, sizeof(host), "%.*s", (int)address->host.len, address->host.ptr);
+    if (len < 0 || (size_t)len >= sizeof(host))
+        return gw_error_set(err, GW_INVALID, "admin.address: the host name is too long");
+    listener->socket = evhttp_bind_socket_with_handle(http, host, address->port);
+    if (listener->socket == NULL)
+        return gw_error_set(err, GW_IO, "listen on admin.address %.*s: %s", (int)address->text.len,
+                            address->text.ptr, strerror(errno));
+    listener->port = bound_port(evhttp_bound_socket_get_fd(listener->socket));
+    return GW_OK;
+}
+
+/* A socket file that nobody serves any more is left by a process that died. */
+static bool is_abandoned(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool refused = connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
+                   errno == ECONNREFUSED;
+    (void)close(fd); /* nothing was written */
+    return refused;
+}
+
+static int listen_unix(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    /* The mask, not a chmod after: nobody else may connect in between. */
+    mode_t mask = umask(0177);
+    int rc = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+    if (rc != 0 && errno == EADDRINUSE && is_abandoned(address)) {
+        (void)unlink(address->sun_path); /* bind says whether it is gone */
+        rc = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+    }
+    int why = errno;
+    (void)umask(mask);
+    if (rc == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+        return fd;
+    why = rc != 0 ? why : errno;
+    (void)close(fd); /* of no use; the first error counts */
+    errno = why;
+    return -1;
+}
+
+static enum gw_status bind_unix(struct listener *listener, struct evhttp *http,
+                                const struct conf_address *address, struct gw_error *err)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (address->host.len == 0 || address->host.len >= sizeof(name.sun_path))
+        return gw_error_set(err, GW_INVALID, "admin.address: a socket's path has 1 to %zu bytes",
+                            sizeof(name.sun_path) - 1);
+    memcpy(name.sun_path, address->host.ptr, address->host.len);
+    int fd = listen_unix(&name);
+    if (fd < 0)
+        return gw_error_set(err, GW_IO, "listen on admin.address %.*s: %s", (int)address->text.len,
+                            address->text.ptr, strerror(errno));
+    memcpy(listener->path, name.sun_path, sizeof(listener->path));
+    listener->socket = evhttp_accept_socket_with_handle(http, fd);
+    if (listener->socket == NULL) {
+        (void)close(fd); /* not taken over */
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    }
+    return GW_OK;
+}
+
+enum gw_status listener_bind(struct listener *listener, struct evhttp *http,
+                             const struct conf_address *address, struct gw_error *err)
+{
+    return address->is_unix ? bind_unix(listener, http, address, err)
+                            : bind_tcp(listener, http, address, err);
+}
+
+void listener_close(struct listener *listener, struct evhttp *http)
+{
+    if (listener->socket != NULL)
+        evhttp_del_accept_socket(http, listener->socket);
+    listener->socket = NULL;
+    if (listener->path[0] != '\0')
+        (void)unlink(listener->path); /* somebody else may have done it */
+    listener->path[0] = '\0';
+}

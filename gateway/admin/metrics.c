@@ -1,0 +1,259 @@
+/* GET /metrics: Prometheus text 0.0.4, or OpenMetrics 1.0. Labels come from closed
+ * sets alone: routes and upstreams of the configuration, and our own words. */
+#include "gateway/admin/exposition.h"
+#include "gateway/admin/operation.h"
+#include "gateway/admin/process.h"
+
+static const char *const problem_codes[PROBLEM_COUNT] = {
+#define PROBLEM(name, code, status, retry, title) [PROBLEM_##name] = code,
+#include "gateway/problems.def"
+#undef PROBLEM
+};
+
+/* What one page is made from. */
+struct page {
+    struct call *call;
+    struct exposition out;
+    const struct tally_entry *tally; /* NULL: the store did not say */
+    uint32_t tally_count;
+    bool has_tally;
+    struct store_stats stats;
+};
+
+static const struct route_policy *route_at(const struct page *page, uint32_t i)
+{
+    return &page->call->options->conf->routes.routes[i];
+}
+
+static uint32_t route_count(const struct page *page)
+{
+    return page->call->options->conf->routes.count;
+}
+
+static struct board_route *counts_at(const struct page *page, uint32_t i)
+{
+    return board_route(page->call->options->board, route_at(page, i));
+}
+
+static struct metric_labels of_route(const struct page *page, uint32_t i)
+{
+    return metric_label("route", route_at(page, i)->name);
+}
+
+static void print_operations(struct page *page)
+{
+    exposition_family(&page->out, METRIC_OPERATIONS);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        for (uint32_t o = OUTCOME_NONE + 1; o < OUTCOME_COUNT; o++) {
+            struct span word = span_str(outcome_word((enum outcome)o));
+            exposition_count(&page->out, metric_and_label(of_route(page, i), "outcome", word),
+                             atomic_load(&counts_at(page, i)->outcomes[o]));
+        }
+}
+
+static void print_attempts(struct page *page)
+{
+    exposition_family(&page->out, METRIC_ATTEMPTS);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        for (uint32_t e = END_none + 1; e < END_COUNT; e++) {
+            struct span word = span_str(end_name((enum attempt_end)e));
+            exposition_count(&page->out, metric_and_label(of_route(page, i), "end", word),
+                             atomic_load(&counts_at(page, i)->ends[e]));
+        }
+}
+
+static const struct tally_entry *tally_of(const struct page *page, struct span route)
+{
+    for (uint32_t i = 0; i < page->tally_count; i++)
+        if (span_equal(page->tally[i].route, route))
+            return &page->tally[i];
+    return NULL;
+}
+
+/* Routes that are no longer configured share one label: the set stays closed. */
+static struct tally_entry tally_of_removed(const struct page *page)
+{
+    struct tally_entry sum = {0};
+    for (uint32_t i = 0; i < page->tally_count; i++) {
+        const struct tally_entry *entry = &page->tally[i];
+        if (call_route(page->call, entry->route) != NULL || entry->unknown == 0)
+            continue;
+        sum.unknown += entry->unknown;
+        if (sum.oldest_ms == 0 || entry->oldest_ms < sum.oldest_ms)
+            sum.oldest_ms = entry->oldest_ms;
+    }
+    return sum;
+}
+
+static void print_tally_sample(struct page *page, struct span route,
+                               const struct tally_entry *entry)
+{
+    uint64_t unknown = entry == NULL ? 0 : entry->unknown;
+    int64_t age_ms = unknown == 0 ? 0 : page->call->now_ms - entry->oldest_ms;
+    struct metric_labels labels = metric_label("route", route);
+    if (page->out.family == METRIC_UNKNOWN)
+        exposition_gauge(&page->out, labels, (int64_t)(unknown & INT64_MAX));
+    else
+        exposition_ms(&page->out, labels, age_ms < 0 ? 0 : (uint64_t)age_ms);
+}
+
+static void print_tally(struct page *page, enum metric metric)
+{
+    if (!page->has_tally)
+        return; /* no figure is better than a wrong one */
+    exposition_family(&page->out, metric);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        print_tally_sample(page, route_at(page, i)->name, tally_of(page, route_at(page, i)->name));
+    const struct tally_entry removed = tally_of_removed(page);
+    if (removed.unknown > 0)
+        print_tally_sample(page, SPAN("(removed)"), &removed);
+}
+
+static void print_settled(struct page *page)
+{
+    exposition_family(&page->out, METRIC_SETTLED);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        for (uint32_t v = 0; v < VERDICT_COUNT; v++) {
+            struct span word = span_str(settle_word((enum settle_verdict)v));
+            struct metric_labels labels = metric_and_label(of_route(page, i), "verdict", word);
+            exposition_count(&page->out, metric_and_label(labels, "by", SPAN("operator")),
+                             atomic_load(&counts_at(page, i)->settled[v]));
+        }
+    exposition_family(&page->out, METRIC_CONTRADICTIONS);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        exposition_count(&page->out, of_route(page, i),
+                         atomic_load(&counts_at(page, i)->contradictions));
+}
+
+static void print_paused(struct page *page)
+{
+    exposition_family(&page->out, METRIC_ROUTE_PAUSED);
+    for (uint32_t i = 0; i < route_count(page); i++) {
+        const struct board_route *counts = counts_at(page, i);
+        bool is_open = atomic_load(&counts->breaker) == (int)BREAKER_OPEN;
+        exposition_gauge(&page->out, metric_and_label(of_route(page, i), "why", SPAN("hand")),
+                         atomic_load(&counts->paused) ? 1 : 0);
+        exposition_gauge(&page->out, metric_and_label(of_route(page, i), "why", SPAN("breaker")),
+                         is_open ? 1 : 0);
+    }
+}
+
+static void print_load(struct page *page)
+{
+    exposition_family(&page->out, METRIC_IN_FLIGHT);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        exposition_gauge(&page->out, of_route(page, i),
+                         atomic_load(&counts_at(page, i)->in_flight));
+    exposition_family(&page->out, METRIC_REFUSED);
+    for (uint32_t p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++)
+        exposition_count(&page->out, metric_label("reason", span_str(problem_codes[p])),
+                         board_refused(page->call->options->board, (enum problem)p));
+}
+
+static void print_times(struct page *page)
+{
+    const struct conf *conf = page->call->options->conf;
+    exposition_family(&page->out, METRIC_REQUEST_SECONDS);
+    for (uint32_t i = 0; i < route_count(page); i++)
+        exposition_board_histogram(&page->out, of_route(page, i),
+                                   &counts_at(page, i)->request_seconds);
+    exposition_family(&page->out, METRIC_UPSTREAM_SECONDS);
+    for (uint32_t i = 0; i < conf->upstream_count; i++)
+        exposition_board_histogram(&page->out, metric_label("upstream", conf->upstreams[i].name),
+                                   board_upstream_seconds(page->call->options->board, i));
+}
+
+static void print_one(struct page *page, enum metric metric, int64_t value)
+{
+    exposition_family(&page->out, metric);
+    exposition_gauge(&page->out, METRIC_NO_LABELS, value);
+}
+
+static void print_store(struct page *page)
+{
+    const struct store_stats *stats = &page->stats;
+    exposition_family(&page->out, METRIC_COMMIT_SECONDS);
+    exposition_commit_histogram(&page->out, stats);
+    exposition_family(&page->out, METRIC_BATCH_SIZE);
+    exposition_batch_histogram(&page->out, stats);
+    print_one(page, METRIC_STORE_QUEUE, (int64_t)(stats->queue_length & INT64_MAX));
+    print_one(page, METRIC_STORE_FAILING, stats->is_failing ? 1 : 0);
+    exposition_family(&page->out, METRIC_COMMIT_FAILURES);
+    exposition_count(&page->out, METRIC_NO_LABELS, stats->failed_commits);
+}
+
+static void print_process(struct page *page)
+{
+    const struct board_gauges *gauges = board_gauges(page->call->options->board);
+    struct process_figures figures;
+    process_look(&figures);
+    print_one(page, METRIC_LATE_LISTENING, atomic_load(&gauges->late_listening));
+    print_one(page, METRIC_CONNECTIONS, atomic_load(&gauges->connections));
+    print_one(page, METRIC_FLOWS, atomic_load(&gauges->flows));
+    exposition_family(&page->out, METRIC_PROCESS_CPU);
+    exposition_ms(&page->out, METRIC_NO_LABELS, figures.cpu_ms);
+    print_one(page, METRIC_PROCESS_MEMORY, (int64_t)(figures.resident_bytes & INT64_MAX));
+    print_one(page, METRIC_PROCESS_FDS, (int64_t)figures.open_fds);
+    exposition_family(&page->out, METRIC_PROCESS_START);
+    exposition_ms(&page->out, METRIC_NO_LABELS, figures.start_ms);
+}
+
+static void print_page(struct page *page)
+{
+    print_operations(page);
+    print_attempts(page);
+    print_tally(page, METRIC_UNKNOWN);
+    print_tally(page, METRIC_UNKNOWN_OLDEST);
+    print_settled(page);
+    print_paused(page);
+    print_load(page);
+    print_times(page);
+    print_store(page);
+    print_process(page);
+    exposition_end(&page->out);
+}
+
+static bool wants_openmetrics(const struct call *call)
+{
+    uint32_t count;
+    struct span accept = call_request_header(call, "Accept", &count);
+    static const struct span wanted = {"application/openmetrics-text", 28};
+    for (size_t i = 0; i + wanted.len <= accept.len; i++)
+        if (span_equal_nocase(span_of(accept.ptr + i, wanted.len), wanted))
+            return true;
+    return false;
+}
+
+static void answer(struct call *call, bool has_tally)
+{
+    struct page page = {.call = call,
+                        .has_tally = has_tally,
+                        .tally = call->op.out.tally,
+                        .tally_count = has_tally ? call->op.out.tally_count : 0};
+    bool is_open = wants_openmetrics(call);
+    gw_buf_clear(&call->out);
+    exposition_init(&page.out, &call->out, is_open);
+    store_stats(call->options->store, &page.stats);
+    print_page(&page);
+    if (call->out.failed) {
+        call_problem(call, ADMIN_INTERNAL, "The page is larger than its limit.");
+        return;
+    }
+    call->status = 200;
+    call_send(call,
+              is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                      : "text/plain; version=0.0.4; charset=utf-8",
+              gw_buf_span(&call->out));
+}
+
+static void on_tally(struct call *call)
+{
+    answer(call, call->op.out.status == GW_OK);
+}
+
+void call_metrics(struct call *call)
+{
+    call->op.kind = STORE_TALLY;
+    if (!call_try_submit(call, on_tally)) /* a full queue is just when a page is wanted */
+        answer(call, false);
+}

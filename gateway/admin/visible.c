@@ -1,0 +1,151 @@
+/* What the caller sees now, and what it would see under each verdict: admit() asked
+ * with a pretended row. It must never have an opinion of its own on that. */
+#include "gateway/admin/operation.h"
+
+struct problem_row {
+    const char *code;
+    uint16_t status;
+};
+static const struct problem_row problem_rows[PROBLEM_COUNT] = {
+#define PROBLEM(name, code, status, retry, title) [PROBLEM_##name] = {code, status},
+#include "gateway/problems.def"
+#undef PROBLEM
+};
+
+struct sight_row {
+    enum problem problem; /* NONE: the upstream's or the recorded answer */
+    const char *text;
+};
+static const struct sight_row sight_rows[ADMIT_VERDICT_COUNT] = {
+    [ADMIT_RUN] = {PROBLEM_NONE, "The next request with this key is sent to the upstream."},
+    [ADMIT_RERUN] = {PROBLEM_NONE,
+                     "The key is free: the next request with it is sent to the upstream."},
+    [ADMIT_RENEW] = {PROBLEM_NONE, "Its time is over: the next request with this key is sent to "
+                                   "the upstream as a new operation."},
+    [ADMIT_REPLAY] = {PROBLEM_NONE, "The recorded answer, marked Idempotent-Replayed: true."},
+    [ADMIT_UNAVAILABLE] = {PROBLEM_RESULT_UNAVAILABLE,
+                           "It is told that the operation was carried out and that its answer is "
+                           "not kept (executed: true)."},
+    [ADMIT_WAIT] = {PROBLEM_IN_PROGRESS, "It waits as long as the route says, or is told to ask "
+                                         "again."},
+    [ADMIT_DEFERRED] = {PROBLEM_DEFERRED, "It is told that the operation will run later."},
+    [ADMIT_LAPSED] = {PROBLEM_OUTCOME_UNKNOWN, "It is told that the outcome is not known."},
+    [ADMIT_MISMATCH] = {PROBLEM_KEY_REUSED, "It is told that the key was used for another "
+                                            "request."},
+    [ADMIT_MODE] = {PROBLEM_COMPARISON_CHANGED,
+                    "It is told that the requests can no longer be compared: the fingerprint of "
+                    "the route was changed since."},
+    [ADMIT_UNKNOWN] = {PROBLEM_OUTCOME_UNKNOWN,
+                       "It is told that the outcome is not known, and nothing is sent."},
+    [ADMIT_CANCELLED] = {PROBLEM_CANCELLED, "It is told that the operation was cancelled before it "
+                                            "was sent."},
+    [ADMIT_ABANDONED] = {PROBLEM_ABANDONED,
+                         "It is told that the outcome could not be found out; the key is never "
+                         "sent again."},
+    [ADMIT_EXPIRED] = {PROBLEM_RESULT_EXPIRED, "It is told that the result is no longer kept."},
+    [ADMIT_PAUSED] = {PROBLEM_PAUSED, "It is told that the route is paused; nothing is sent."},
+    [ADMIT_FULL] = {PROBLEM_OVERLOADED, "It is told that a limit is reached; nothing is sent."},
+};
+
+static enum admit_gate gate_of(const struct call *call, const struct route_policy *route)
+{
+    const struct board_route *counts = board_route(call->options->board, route);
+    bool is_open = atomic_load(&counts->breaker) == (int)BREAKER_OPEN;
+    return atomic_load(&counts->paused) || is_open ? GATE_PAUSED : GATE_OPEN;
+}
+
+static enum admit_verdict ask(const struct call *call, const struct store_row *row,
+                              const struct route_policy *route)
+{
+    struct admit_facts facts = {
+        .seen = &row->receipt,
+        .print = &row->print,
+        .seen_print = &row->print,
+        .same_mode = span_equal(row->print_mode, route->fingerprint.mode_text),
+        .lease_is_dead = row->lease_is_dead,
+        .answer_kept = row->answer_kept,
+        .gate = gate_of(call, route),
+        .now_ms = call->now_ms,
+    };
+    return admit(route, &facts);
+}
+
+/* A dead lease is put on record by whoever comes first; then it is asked again. */
+static enum admit_verdict ask_now(const struct call *call, const struct store_row *row,
+                                  const struct route_policy *route)
+{
+    enum admit_verdict verdict = ask(call, row, route);
+    if (verdict != ADMIT_LAPSED)
+        return verdict;
+    struct store_row lapsed = *row;
+    struct receipt_event event = {.kind = RECEIPT_EV_LAPSED,
+                                  .now_ms = call->now_ms,
+                                  .until_ms = call->now_ms + route->retention_ms,
+                                  .lease_is_dead = true};
+    if (receipt_step(&row->receipt, &event, &lapsed.receipt) != RECEIPT_MOVED)
+        return verdict;
+    lapsed.lease_is_dead = false;
+    return ask(call, &lapsed, route);
+}
+
+static uint16_t recorded_status(struct call *call, const struct store_row *row)
+{
+    struct stored_message message;
+    if (row->answer.len == 0 || message_decode(call->arena, row->answer, &message) != GW_OK)
+        return row->status;
+    return message.status;
+}
+
+static void print_sight(struct call *call, const char *name, enum admit_verdict verdict,
+                        uint16_t replayed_status)
+{
+    struct json_writer *json = &call->json;
+    const struct sight_row *sight = &sight_rows[verdict];
+    bool is_sent = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
+    uint16_t status = sight->problem == PROBLEM_NONE ? 0 : problem_rows[sight->problem].status;
+    if (verdict == ADMIT_REPLAY)
+        status = replayed_status;
+    writer_open(json, name, '{');
+    writer_text(json, "verdict", span_str(admit_verdict_name(verdict)));
+    if (status == 0)
+        writer_null(json, "status");
+    else
+        writer_number(json, "status", status);
+    writer_text_or_null(
+        json, "code",
+        span_str(sight->problem == PROBLEM_NONE ? "" : problem_rows[sight->problem].code));
+    writer_bool(json, "sent_upstream", is_sent);
+    writer_text(json, "text", span_str(sight->text));
+    writer_close(json, '}');
+}
+
+static void print_pretended(struct call *call, const char *name, const struct store_row *row,
+                            enum settle_verdict verdict, bool has_answer)
+{
+    const struct route_policy *route = call_route(call, row->route);
+    struct store_row pretended = *row;
+    gw_assert(route != NULL);
+    if (settle_step(row, route, verdict, call->now_ms, &pretended.receipt) != RECEIPT_MOVED) {
+        writer_null(&call->json, name);
+        return;
+    }
+    pretended.answer_kept = has_answer;
+    print_sight(call, name, ask(call, &pretended, route), 0);
+}
+
+void visible_print(struct call *call, const struct store_row *row)
+{
+    const struct route_policy *route = call_route(call, row->route);
+    if (route == NULL) { /* no longer configured: what a caller gets is up to other routes */
+        writer_null(&call->json, "client_sees");
+        return;
+    }
+    writer_open(&call->json, "client_sees", '{');
+    print_sight(call, "now", ask_now(call, row, route), recorded_status(call, row));
+    print_pretended(call, "executed", row, VERDICT_EXECUTED, true);
+    print_pretended(call, "executed_without_response", row, VERDICT_EXECUTED, false);
+    print_pretended(call, "not_executed", row, VERDICT_NOT_EXECUTED, false);
+    print_pretended(call, "abandoned", row, VERDICT_ABANDONED, false);
+    print_pretended(call, "reopen", row, VERDICT_REOPEN, false);
+    writer_close(&call->json, '}');
+}

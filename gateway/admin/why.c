@@ -1,0 +1,141 @@
+/* Puts evidence and audit into one order and says what each was taken to mean. It
+ * must never guess: what is not on record is not told. */
+#include "gateway/admin/why.h"
+
+#include "gateway/admin/operation.h"
+
+#define WHY_STEPS_MAX 512
+
+struct step {
+    int64_t at_ms;
+    const char *event; /* fixed word */
+    struct span text;
+    enum attempt_basis basis;
+    uint32_t line; /* 0: none */
+};
+
+struct timeline {
+    struct call *call;
+    struct step *steps;
+    uint32_t count;
+};
+
+static const char *const state_docs[RECEIPT_STATE_COUNT] = {
+#define STATE(name, ran, taken, doc) doc,
+#define EVENT(name, doc)
+#define MOVE(from, event, to)
+#include "policy/receipt.def"
+#undef STATE
+#undef EVENT
+#undef MOVE
+};
+
+/* Kept in order of time; equal times stay in the order of their adding. */
+static void add_step(struct timeline *line, const struct step *step)
+{
+    if (step->at_ms == 0 || line->count == WHY_STEPS_MAX)
+        return;
+    uint32_t at = line->count++;
+    while (at > 0 && line->steps[at - 1].at_ms > step->at_ms) {
+        line->steps[at] = line->steps[at - 1];
+        at--;
+    }
+    line->steps[at] = *step;
+}
+
+static void add_attempt(struct timeline *line, const struct attempt_record *a)
+{
+    struct arena *arena = line->call->arena;
+    add_step(line, &(struct step){.at_ms = a->started_ms,
+                                  .event = "attempt.started",
+                                  .text = arena_print(arena, "attempt %u, to %.*s", a->number,
+                                                      (int)a->upstream.len, a->upstream.ptr)});
+    if (a->ended_ms == 0 || a->end >= END_COUNT || a->basis >= BASIS_COUNT)
+        return;
+    enum attempt_end end = (enum attempt_end)a->end;
+    struct span status = a->status == 0 ? SPAN("") : arena_print(arena, ", status %u", a->status);
+    add_step(line,
+             &(struct step){.at_ms = a->ended_ms,
+                            .event = "attempt.ended",
+                            .text = arena_print(
+                                arena, "attempt %u: %s%.*s (%s); %llu bytes out, %llu in; %.*s",
+                                a->number, end_name(end), (int)status.len, status.ptr, end_doc(end),
+                                (unsigned long long)a->bytes_out, (unsigned long long)a->bytes_in,
+                                (int)a->reason.len, a->reason.ptr),
+                            .basis = (enum attempt_basis)a->basis,
+                            .line = a->line});
+}
+
+static void add_audit(struct timeline *line, const struct audit_entry *entry)
+{
+    struct arena *arena = line->call->arena;
+    add_step(line, &(struct step){.at_ms = entry->at_ms,
+                                  .event = "operator",
+                                  .text = arena_print(arena, "%.*s by %.*s: %.*s (%.*s)",
+                                                      (int)entry->action.len, entry->action.ptr,
+                                                      (int)entry->actor.len, entry->actor.ptr,
+                                                      (int)entry->note.len, entry->note.ptr,
+                                                      (int)entry->detail.len, entry->detail.ptr),
+                                  .basis = BASIS_ASSERTED});
+}
+
+static void add_row(struct timeline *line, const struct store_row *row)
+{
+    struct arena *arena = line->call->arena;
+    add_step(line, &(struct step){.at_ms = row->created_ms,
+                                  .event = "received",
+                                  .text = arena_print(arena, "%.*s %.*s of %.*s on route %.*s",
+                                                      (int)row->method.len, row->method.ptr,
+                                                      (int)row->target.len, row->target.ptr,
+                                                      (int)row->owner.len, row->owner.ptr,
+                                                      (int)row->route.len, row->route.ptr)});
+    add_step(line,
+             &(struct step){.at_ms = row->last_repeat_ms,
+                            .event = "repeated",
+                            .text = arena_print(arena, "asked again, %u times since it is unknown",
+                                                row->repeats)});
+}
+
+static void print_timeline(const struct timeline *line)
+{
+    struct json_writer *json = &line->call->json;
+    writer_open(json, "timeline", '[');
+    for (uint32_t i = 0; i < line->count; i++) {
+        const struct step *step = &line->steps[i];
+        writer_open(json, NULL, '{');
+        writer_time(json, "at", step->at_ms);
+        writer_text(json, "event", span_str(step->event));
+        writer_text(json, "text", step->text);
+        writer_text_or_null(json, "basis",
+                            span_str(step->basis == BASIS_NONE ? "" : basis_name(step->basis)));
+        if (step->line == 0)
+            writer_null(json, "line");
+        else
+            writer_number(json, "line", step->line);
+        writer_close(json, '}');
+    }
+    writer_close(json, ']');
+}
+
+void why_print(struct call *call, const struct store_row *row, const struct audit_entry *audit,
+               uint32_t audit_count)
+{
+    struct json_writer *json = &call->json;
+    struct timeline line = {.call = call,
+                            .steps = arena_take(call->arena, WHY_STEPS_MAX * sizeof(struct step))};
+    uint32_t count = 0;
+    const struct attempt_record *attempts = operation_attempts(call, row, &count);
+    if (line.steps != NULL) {
+        add_row(&line, row);
+        for (uint32_t i = 0; i < count; i++)
+            add_attempt(&line, &attempts[i]);
+        for (uint32_t i = 0; i < audit_count; i++)
+            add_audit(&line, &audit[i]);
+    }
+    writer_text(json, "id", span_str(row->operation_id));
+    writer_text(json, "state", span_str(receipt_public_state(row->receipt.state)));
+    writer_text(json, "route", row->route);
+    writer_text(json, "summary", span_str(state_docs[row->receipt.state]));
+    writer_text(json, "configuration", call->options->conf->file);
+    print_timeline(&line);
+}

@@ -1,0 +1,252 @@
+/* Talks HTTP to the operator plane. It must never print a token, and never read
+ * more of an answer than its bound. */
+#include "gateway/commands/admin_client.h"
+
+#include "gateway/commands/commands.h"
+#include "gateway/commands/exchange.h"
+#include "gateway/commands/words.h"
+
+#include "conf/conf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DEFAULT_CONFIGURATION "recibo.yaml"
+
+static int say(int code, const char *what, const char *which)
+{
+    (void)fprintf(stderr, "recibo: %s%s\n", what, which); /* nowhere else to tell it */
+    return code;
+}
+
+/* ---- where it is ---- */
+
+static bool keep(char *to, size_t size, struct span from)
+{
+    if (from.len == 0 || from.len >= size || memchr(from.ptr, '\0', from.len) != NULL)
+        return false;
+    memcpy(to, from.ptr, from.len);
+    to[from.len] = '\0';
+    return true;
+}
+
+static bool take_host_and_port(struct admin_client *client, struct span text)
+{
+    if (text.len > 0 && text.ptr[text.len - 1] == '/')
+        text.len--;
+    size_t colon = text.len;
+    while (colon > 0 && text.ptr[colon - 1] != ':')
+        colon--;
+    struct span host = span_of(text.ptr, colon == 0 ? text.len : colon - 1);
+    struct span port = span_of(text.ptr + colon, text.len - colon);
+    if (colon == 0 || port.len == 0 || port.len > 5 || strspn(port.ptr, "0123456789") < port.len)
+        return false;
+    if (host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']')
+        host = span_of(host.ptr + 1, host.len - 2);
+    for (size_t i = 0; i < host.len; i++)
+        if ((unsigned char)host.ptr[i] <= ' ' || strchr("/?#@\\[]\x7f", host.ptr[i]) != NULL)
+            return false;
+    return keep(client->host, sizeof(client->host), host) &&
+           keep(client->port, sizeof(client->port), port);
+}
+
+static int take_address(struct admin_client *client, const char *address)
+{
+    struct span text = span_str(address);
+    if (strncmp(address, "https://", 8) == 0)
+        return say(EXIT_USAGE, "the operator plane is reached by http:// or unix:, not by ",
+                   address);
+    client->is_unix = strncmp(address, "unix:", 5) == 0;
+    bool is_sound;
+    if (client->is_unix)
+        is_sound = keep(client->host, sizeof(client->host), span_of(text.ptr + 5, text.len - 5));
+    else if (strncmp(address, "http://", 7) == 0)
+        is_sound = take_host_and_port(client, span_of(text.ptr + 7, text.len - 7));
+    else
+        is_sound = take_host_and_port(client, text);
+    return is_sound ? -1
+                    : say(EXIT_USAGE, "not an address like http://127.0.0.1:8081 or unix:/path: ",
+                          address);
+}
+
+static int take_from_file(struct admin_client *client, const char *path)
+{
+    struct conf *conf = NULL;
+    struct conf_report report = {0};
+    char address[CLIENT_HOST_BYTES + 16];
+    int code;
+    if (conf_load(path, &conf, &report) != GW_OK) {
+        const char *first = report.count > 0 ? report.findings[0].text : path;
+        code = say(EXIT_USAGE, "the configuration cannot be read, so give --admin URL: ", first);
+        conf_report_fini(&report);
+        return code;
+    }
+    conf_report_fini(&report);
+    int len = !conf->has_admin ? -1
+                               : snprintf(address, sizeof(address), "%.*s",
+                                          (int)conf->admin.text.len, conf->admin.text.ptr);
+    if (len < 0 || (size_t)len >= sizeof(address))
+        code = say(EXIT_USAGE, "this configuration has no operator plane: ", path);
+    else
+        code = take_address(client, address);
+    conf_unref(conf);
+    return code;
+}
+
+static int find_address(const struct options *options, struct admin_client *client)
+{
+    const char *address = options_value(options, "--admin");
+    const char *file = options_value(options, "-c");
+    if (address == NULL && file == NULL)
+        address = getenv("RECIBO_ADMIN");
+    if (address != NULL && address[0] != '\0')
+        return take_address(client, address);
+    if (file == NULL && access(DEFAULT_CONFIGURATION, R_OK) != 0)
+        return say(EXIT_USAGE,
+                   "where is the operator plane? Give --admin URL or -c FILE, or set RECIBO_ADMIN",
+                   "");
+    return take_from_file(client, file == NULL ? DEFAULT_CONFIGURATION : file);
+}
+
+/* ---- who asks ---- */
+
+static bool is_token(const char *text)
+{
+    if (text[0] == '\0' || strlen(text) > CLIENT_TOKEN_BYTES - 2)
+        return false;
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c <= ' ' || *c == 0x7f)
+            return false;
+    return true;
+}
+
+static int take_token_file(struct admin_client *client, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        (void)fprintf(stderr, "recibo: the token file %s: %s\n", path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    size_t len = fread(client->token, 1, sizeof(client->token) - 1, file);
+    (void)fclose(file); /* only read */
+    while (len > 0 && (client->token[len - 1] == '\n' || client->token[len - 1] == '\r'))
+        len--;
+    client->token[len] = '\0';
+    return is_token(client->token) ? -1 : say(EXIT_USAGE, "this file holds no token: ", path);
+}
+
+static int find_token(const struct options *options, struct admin_client *client)
+{
+    const char *path = options_value(options, "--token-file");
+    const char *token = getenv("RECIBO_TOKEN");
+    if (path != NULL)
+        return take_token_file(client, path);
+    if (token == NULL || token[0] == '\0')
+        return say(EXIT_USAGE, "who asks? Give --token-file FILE, or set RECIBO_TOKEN", "");
+    if (!is_token(token))
+        return say(EXIT_USAGE, "RECIBO_TOKEN holds no token", "");
+    (void)keep(client->token, sizeof(client->token), span_str(token)); /* its length was checked */
+    return -1;
+}
+
+int client_open(const struct options *options, struct admin_client *ret)
+{
+    *ret = (struct admin_client){.wants_json = options_has(options, "--json")};
+    int code = find_address(options, ret);
+    return code != -1 ? code : find_token(options, ret);
+}
+
+/* ---- asking ---- */
+
+int client_ask(const struct admin_client *client, const char *method, const char *path,
+               struct span body, struct admin_reply *ret_reply)
+{
+    struct gw_error err = {0};
+    *ret_reply = (struct admin_reply){0};
+    gw_buf_init(&ret_reply->body, CLIENT_REPLY_BYTES);
+    enum gw_status status = exchange_run(client, method, path, body, ret_reply, &err);
+    if (status != GW_OK) {
+        client_forget(ret_reply);
+        (void)fprintf(stderr, "recibo: the operator plane at %s%s%s: %s\n", client->host,
+                      client->is_unix ? "" : ":", client->port, err.text);
+        return EXIT_UNREACHABLE;
+    }
+    struct span text = gw_buf_span(&ret_reply->body);
+    ret_reply->json = json_loadb(text.ptr, text.len, 0, NULL);
+    return -1;
+}
+
+void client_forget(struct admin_reply *reply)
+{
+    json_decref(reply->json);
+    reply->json = NULL;
+    gw_buf_fini(&reply->body);
+}
+
+void client_print_raw(const struct admin_reply *reply)
+{
+    struct span text = gw_buf_span(&reply->body);
+    (void)fwrite(text.ptr, 1, text.len, stdout); /* the exit code cannot tell more */
+    if (text.len == 0 || text.ptr[text.len - 1] != '\n')
+        (void)fputc('\n', stdout);
+}
+
+static int exit_of(uint16_t status, struct span code)
+{
+    if (status == 401 || status == 403 || status == 421)
+        return EXIT_NOT_ALLOWED;
+    if (status == 404)
+        return EXIT_NOT_FOUND;
+    if (status == 409 && span_equal(code, SPAN("changed-meanwhile")))
+        return EXIT_CHANGED;
+    return status == 400 || status == 413 || status == 414 || status == 415 ? EXIT_USAGE
+                                                                            : EXIT_FAILED;
+}
+
+int client_refused(const struct admin_client *client, const struct admin_reply *reply)
+{
+    struct gw_buf line;
+    struct span title = words_of(reply->json, "title"), detail = words_of(reply->json, "detail");
+    gw_buf_init(&line, 8192);
+    words_print(&line, title.len > 0 ? title : SPAN("the operator plane refused"));
+    if (detail.len > 0) {
+        (void)gw_buf_add(&line, SPAN(": ")); /* what does not fit is left out */
+        words_print(&line, detail);
+    }
+    if (client->wants_json)
+        client_print_raw(reply);
+    (void)fprintf(stderr, "recibo: %.*s (%u)\n", (int)line.len, gw_buf_span(&line).ptr,
+                  reply->status);
+    gw_buf_fini(&line);
+    return exit_of(reply->status, words_of(reply->json, "code"));
+}
+
+int client_want(const struct admin_client *client, const char *method, const char *path,
+                struct span body, struct admin_reply *ret_reply)
+{
+    int code = client_ask(client, method, path, body, ret_reply);
+    if (code != -1)
+        return code;
+    if (ret_reply->status == 200 && json_is_object(ret_reply->json))
+        return -1;
+    code = ret_reply->status == 200
+               ? say(EXIT_FAILED, "the answer is not of Recibo's operator plane", "")
+               : client_refused(client, ret_reply);
+    client_forget(ret_reply);
+    return code;
+}
+
+void client_escape(struct gw_buf *out, struct span text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+        if (is_plain)
+            (void)gw_buf_byte(out, (char)c); /* the caller asks once at the end */
+        else
+            (void)gw_buf_print(out, "%%%02X", c);
+    }
+}

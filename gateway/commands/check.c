@@ -1,0 +1,119 @@
+/* `recibo check`: is the configuration valid, and what does it promise? It must
+ * never start, open or connect to anything. */
+#include <jansson.h>
+#include <stdio.h>
+
+#include "gateway/commands/commands.h"
+#include "gateway/commands/loading.h"
+
+static const char help[] =
+    "usage: recibo check [-c FILE] [--json]\n"
+    "\n"
+    "Reads the configuration, reports everything that is wrong with it at once, each\n"
+    "with its place, and prints what a valid one promises: for each route what may make\n"
+    "an operation be sent again and who says so (proved, declared, asserted), what\n"
+    "becomes unknown, how long answers are kept, and the worst case of memory.\n"
+    "\n"
+    "  -c FILE  the configuration (default: recibo.yaml)\n"
+    "  --json   print {\"valid\", \"errors\", \"warnings\"} instead\n"
+    "  --help   print this\n"
+    "\n"
+    "Exit: 0 valid (there may be warnings), 2 not valid.\n";
+
+/* File names may hold any bytes; JSON may not. */
+static json_t *json_of(struct span text)
+{
+    char room[sizeof(((struct conf_finding *)NULL)->text)];
+    json_t *string = json_stringn(text.ptr, text.len);
+    if (string != NULL || text.len > sizeof(room))
+        return string;
+    for (size_t i = 0; i < text.len; i++)
+        room[i] = (unsigned char)text.ptr[i] < 0x80 ? text.ptr[i] : '?';
+    return json_stringn(room, text.len);
+}
+
+static json_t *finding_json(const char *file, const struct conf_finding *finding)
+{
+    size_t path_len = 0;
+    if (finding->message_at > finding->path_at)
+        path_len = (size_t)(finding->message_at - finding->path_at) - 2; /* without ": " */
+    return json_pack("{s:o, s:i, s:i, s:o, s:o}", "file", json_of(span_str(file)), "line",
+                     (int)finding->line, "column", (int)finding->column, "path",
+                     json_of(span_of(finding->text + finding->path_at, path_len)), "message",
+                     json_of(span_str(finding->text + finding->message_at)));
+}
+
+static json_t *findings_json(const char *file, const struct conf_report *report, bool warnings)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; list != NULL && i < report->count; i++)
+        if (report->findings[i].is_warning == warnings &&
+            json_array_append_new(list, finding_json(file, &report->findings[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static int print_json(const char *file, const struct conf_report *report, bool valid)
+{
+    json_t *root = json_pack("{s:b, s:o, s:o}", "valid", (int)valid, "errors",
+                             findings_json(file, report, false), "warnings",
+                             findings_json(file, report, true));
+    bool good = root != NULL && json_dumpf(root, stdout, JSON_INDENT(2)) == 0 &&
+                printf("\n") == 1 && fflush(stdout) == 0;
+    json_decref(root);
+    if (!good)
+        (void)fprintf(stderr, "recibo check: the output could not be written\n"); /* last resort */
+    return !good ? EXIT_FAILED : valid ? EXIT_DONE : EXIT_USAGE;
+}
+
+static int check_file(const char *file, bool as_json)
+{
+    struct conf *conf = NULL;
+    struct conf_report report;
+    enum gw_status status = conf_load(file, &conf, &report);
+    int code = EXIT_USAGE;
+    if (as_json) {
+        code = print_json(file, &report, status == GW_OK);
+    } else {
+        command_print_findings(&report, true);
+        if (status == GW_OK) {
+            struct gw_buf out;
+            gw_buf_init(&out, COMMAND_TEXT_MAX);
+            conf_promise(conf, &out);
+            code = command_finish(&out);
+        }
+    }
+    conf_report_fini(&report);
+    conf_unref(conf);
+    return code;
+}
+
+int command_check(int argc, char **argv)
+{
+    struct command_words words = {.argc = argc, .argv = argv, .at = 1};
+    bool as_json = false;
+    const char *word = "";
+    for (;;) {
+        switch (command_next(&words, &word)) {
+        case COMMAND_END:
+            return check_file(words.conf, as_json);
+        case COMMAND_BROKEN:
+            return EXIT_USAGE;
+        case COMMAND_CONF:
+            break;
+        case COMMAND_PLAIN:
+            return command_usage("check", "one word too many: ", word);
+        case COMMAND_OTHER:
+            if (strcmp(word, "--help") == 0)
+                return fputs(help, stdout) >= 0 ? EXIT_DONE : EXIT_FAILED;
+            if (strcmp(word, "--live") == 0 || strcmp(word, "--expect") == 0)
+                return command_usage("check", word, " is known, but not served by this version");
+            if (strcmp(word, "--json") != 0)
+                return command_usage("check", "unknown option ", word);
+            as_json = true;
+            break;
+        }
+    }
+}

@@ -1,0 +1,166 @@
+/* What happens on a route in each situation: the table of the product, filled in
+ * with what this route says. It must never promise what the rooms do not do.
+ *
+ * Ignored results: a buffer that is full is marked as failed, and the end of the
+ * command looks at that once. */
+#include "conf/promise.h"
+#include "gateway/commands/explain.h"
+
+#define SITUATION_COLUMN 46
+
+static void begin(struct gw_buf *out, const char *situation)
+{
+    (void)gw_buf_print(out, "  %-*s", SITUATION_COLUMN, situation);
+}
+
+static void row(struct gw_buf *out, const char *situation, const char *what)
+{
+    begin(out, situation);
+    (void)gw_buf_print(out, "%s\n", what);
+}
+
+static void put_duration(int64_t ms, struct gw_buf *out)
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
+    for (size_t i = 0; i < GW_COUNT(units); i++)
+        if (ms % units[i].ms == 0 && (ms > 0 || units[i].ms == 1000)) {
+            (void)gw_buf_print(out, "%lld %s", (long long)(ms / units[i].ms), units[i].name);
+            return;
+        }
+}
+
+static void before_the_look_up(const struct conf *conf, const struct route_policy *route,
+                               struct gw_buf *out)
+{
+    const struct conf_owner *owner = &conf->owners[route->owner_index];
+    row(out, "no or wrong credentials",
+        owner->kind == OWNER_STATIC ? "cannot happen: everybody is one owner"
+                                    : "401 or 403, no receipt, nothing sent");
+    row(out, "key missing",
+        route->key.required ? "400 key-missing, no receipt, nothing sent"
+                            : "passes unprotected, no receipt");
+    row(out, "key badly written", "400 key-invalid, no receipt, nothing sent");
+    begin(out, "body too large, of another type or malformed");
+    (void)gw_buf_print(out, "%s, no receipt, nothing sent\n",
+                       route->fingerprint.mode == FINGERPRINT_RAW ? "413" : "413, 415 or 400");
+}
+
+static void repeats(const struct route_policy *route, struct gw_buf *out)
+{
+    row(out, "first use of the key", "sent once; the answer is recorded, then passed on");
+    begin(out, "repeat, the answer is on record");
+    (void)gw_buf_print(out, "replayed for ");
+    put_duration(route->retention_ms, out);
+    (void)gw_buf_print(out, ", without %.*s\n", (int)route->upstream->name.len,
+                       route->upstream->name.ptr);
+    begin(out, "repeat, the first call is under way");
+    if (route->pending_wait_ms > 0) {
+        (void)gw_buf_print(out, "waits up to ");
+        put_duration(route->pending_wait_ms, out);
+        (void)gw_buf_print(out, ", then 409 request-in-progress\n");
+    } else {
+        (void)gw_buf_print(out, "409 request-in-progress with Retry-After\n");
+    }
+    row(out, "repeat with another request", "422 key-reused, in every state but released");
+    row(out, "... of a released key",
+        route->replace_on_change ? "sent: nothing ran before, the new request counts"
+                                 : "422 key-reused");
+    row(out, "repeat, the outcome is unknown", "409 outcome-unknown; never sent again by itself");
+    row(out, "repeat, answer too large to be kept", "409 result-unavailable, with executed: true");
+    row(out, "repeat after retention",
+        route->rerun_on_expiry ? "a new operation: sent again" : "409 result-expired");
+    begin(out, "repeat after the tombstone");
+    (void)gw_buf_print(out, "a new operation, ");
+    put_duration(route->retention_ms, out);
+    (void)gw_buf_print(out, " + ");
+    put_duration(route->tombstone_ms, out);
+    (void)gw_buf_print(out, " after the answer\n");
+}
+
+static void put_line(uint32_t line, struct gw_buf *out)
+{
+    if (line > 0)
+        (void)gw_buf_print(out, " (line %u)", line);
+}
+
+static void list_row(const char *what, const struct status_set *set, uint32_t line,
+                     const char *means, struct gw_buf *out)
+{
+    struct gw_buf statuses;
+    gw_buf_init(&statuses, 4096);
+    (void)gw_buf_print(&statuses, "answer ");
+    promise_rule(&(struct answer_rule){.has_status = true, .status = *set}, &statuses);
+    (void)gw_buf_byte(&statuses, '\0');
+    if (!statuses.failed && statuses.len > strlen("answer HTTP ") + 1) {
+        begin(out, statuses.ptr);
+        (void)gw_buf_print(out, "%s; %s", means, what);
+        put_line(line, out);
+        (void)gw_buf_print(out, "\n");
+    }
+    gw_buf_fini(&statuses);
+}
+
+static void answers(const struct route_policy *route, struct gw_buf *out)
+{
+    static const char *const means[] = {"passed on, did not run: the key is free again",
+                                        "passed on, outcome unknown", "recorded and replayed"};
+    for (uint32_t i = 0; i < route->outcome.rule_count; i++) {
+        const struct answer_rule *rule = &route->outcome.rules[i];
+        struct gw_buf text;
+        gw_buf_init(&text, 4096);
+        (void)gw_buf_print(&text, "answer ");
+        promise_rule(rule, &text);
+        (void)gw_buf_byte(&text, '\0');
+        begin(out, text.failed ? "answer of a rule" : text.ptr);
+        (void)gw_buf_print(out, "%s; rule (line %u)\n", means[rule->means], rule->line);
+        gw_buf_fini(&text);
+    }
+    list_row("list refused", &route->outcome.refused, route->outcome.refused_line,
+             means[MEANS_REFUSED], out);
+    list_row("list unknown", &route->outcome.unknown, route->outcome.unknown_line,
+             means[MEANS_UNKNOWN], out);
+    row(out, "any other whole answer", means[MEANS_COMPLETED]);
+}
+
+static void failures(const struct route_policy *route, struct gw_buf *out)
+{
+    const struct upstream_policy *upstream = route->upstream;
+    row(out, "no connection, not one byte left",
+        "502 upstream-unreachable; proved not sent, the key is free");
+    row(out, "no whole answer in time", "504 upstream-timeout, outcome unknown;");
+    begin(out, "");
+    (void)gw_buf_print(out, "in time is ");
+    put_duration(upstream->answer_ms, out);
+    (void)gw_buf_print(out, "; a late answer still counts for ");
+    put_duration(upstream->late_ms, out);
+    (void)gw_buf_print(out, "\n");
+    row(out, "reset, cut or malformed answer", "502 upstream-bad-response, outcome unknown");
+    begin(out, "settled: did not run");
+    (void)gw_buf_print(out, "by an operator, not before ");
+    put_duration(route->quiet_ms, out);
+    (void)gw_buf_print(out, " of quiet; asserted, the key is free\n");
+    begin(out, "too many under way");
+    (void)gw_buf_print(out, "503 over %u on the route or %u of one owner; no receipt\n",
+                       route->route_in_flight_max, route->owner_in_flight_max);
+    if (route->breaker.is_on) {
+        begin(out, "breaker");
+        (void)gw_buf_print(out, "503 route-paused after %u unknowns (%u%% at least) within ",
+                           route->breaker.unknowns, route->breaker.share_percent);
+        put_duration(route->breaker.in_ms, out);
+        (void)gw_buf_print(out, "\n");
+    }
+    row(out, "the store cannot write", "503 store-unavailable, nothing sent");
+}
+
+void explain_situations(const struct conf *conf, const struct route_policy *route,
+                        struct gw_buf *out)
+{
+    (void)gw_buf_print(out, "\n  %-*sWHAT HAPPENS\n", SITUATION_COLUMN, "SITUATION");
+    before_the_look_up(conf, route, out);
+    repeats(route, out);
+    answers(route, out);
+    failures(route, out);
+}
