@@ -22,6 +22,7 @@
 #define LISTENERS_MAX  64
 #define WORKERS_MAX    64
 #define LISTEN_BACKLOG 1024
+#define DRAIN_LOOK_MS  20
 #define RECOVER_BEFORE_MAX                                                                         \
     5000 /* rows put right before the first request; the rest while serving */
 
@@ -244,7 +245,9 @@ static void asked_to_stop(evutil_socket_t fd, short what, void *ctx)
     struct boot *boot = ctx;
     (void)fd;
     (void)what;
-    (void)event_base_loopbreak(boot->base);
+    if (!atomic_load(&board_gauges(boot->board)
+                          ->draining)) /* a second signal changes nothing: the drain goes on */
+        (void)event_base_loopbreak(boot->base);
 }
 
 static bool make_base(struct boot *boot)
@@ -306,13 +309,39 @@ static enum gw_status start(struct boot *boot, struct gw_error *err)
     return status;
 }
 
+static void look_if_drained(evutil_socket_t fd, short what, void *ctx)
+{
+    struct boot *boot = ctx;
+    (void)fd;
+    (void)what;
+    for (uint32_t i = 0; i < boot->worker_count; i++)
+        if (!worker_is_finished(boot->workers[i]))
+            return;
+    (void)event_base_loopbreak(boot->base);
+}
+
+/* Operators see how a drain goes on: their plane is served until the workers are done.
+ * Each worker ends by itself; the look is a poll since a loop cannot wait for a thread. */
+static void serve_admin_until_drained(struct boot *boot)
+{
+    const struct timeval tv = {.tv_sec = 0, .tv_usec = DRAIN_LOOK_MS * 1000};
+    if (boot->base == NULL || boot->worker_count == 0)
+        return;
+    struct event *look = event_new(boot->base, -1, EV_PERSIST, look_if_drained, boot);
+    if (look == NULL)
+        return; /* the joins wait as well */
+    if (event_add(look, &tv) == 0)
+        (void)event_base_dispatch(boot->base); /* its end is the end of the drain */
+    event_free(look);
+}
+
 static void stop(struct boot *boot)
 {
-    atomic_store(&boot->ready, false);
     if (boot->board != NULL)
         atomic_store(&board_gauges(boot->board)->draining, true);
     for (uint32_t i = 0; i < boot->worker_count; i++)
         worker_drain(boot->workers[i], boot->conf->drain_ms);
+    serve_admin_until_drained(boot);
     for (uint32_t i = 0; i < boot->worker_count; i++)
         worker_join(boot->workers[i]);
     admin_free(boot->admin);

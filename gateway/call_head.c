@@ -21,6 +21,13 @@ static bool is_key_field(const struct key_source *source, struct span name)
     return false;
 }
 
+/* Max-Forwards of an OPTIONS counts down (FWD-4). */
+static bool is_counted_hop(const struct http_head *head, struct span name)
+{
+    return span_equal_nocase(name, SPAN("Max-Forwards")) &&
+           route_method_bit(head->method) == METHOD_OPTIONS;
+}
+
 /* May this field of the caller's go upstream as it is? */
 static bool passes(const struct flow *flow, const struct http_field *field)
 {
@@ -30,7 +37,7 @@ static bool passes(const struct flow *flow, const struct http_field *field)
     bool guarded = route->mode == ROUTE_ENFORCE;
     if ((flags & (HEADER_HOP | HEADER_FRAMING | HEADER_FORWARDED)) != 0)
         return false;
-    if (span_equal_nocase(field->name, SPAN("Host")) ||
+    if (is_counted_hop(head, field->name) || span_equal_nocase(field->name, SPAN("Host")) ||
         span_equal_nocase(field->name, SPAN("traceparent")) ||
         header_named_by_connection(head->fields, head->field_count, field->name))
         return false;
@@ -198,6 +205,16 @@ static bool add_trace(struct flow *flow)
     return value.len > 0 && add(flow, SPAN("traceparent"), value);
 }
 
+static bool add_hops_left(struct flow *flow)
+{
+    const struct http_field *left = http_head_find(flow->head, SPAN("Max-Forwards"), 0);
+    uint64_t hops = 0;
+    if (left == NULL || !is_counted_hop(flow->head, left->name) ||
+        !gw_parse_u64(left->value, &hops) || hops == 0)
+        return true;
+    return http1_write_number_field(&flow->call_head, SPAN("Max-Forwards"), hops - 1);
+}
+
 static bool add_via(struct flow *flow)
 {
     struct span value = arena_print(flow->arena, "1.%u %.*s", flow->head->minor % 10u,
@@ -240,6 +257,6 @@ bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t leng
             return false;
     if (flow->route->mode == ROUTE_ENFORCE && !add(flow, SPAN("Accept-Encoding"), SPAN("identity")))
         return false;
-    return add_via(flow) && add_forwarded(flow) && add_trace(flow) &&
+    return add_via(flow) && add_hops_left(flow) && add_forwarded(flow) && add_trace(flow) &&
            add_framing(flow, framing, length) && http1_write_end_of_head(&flow->call_head);
 }

@@ -98,6 +98,9 @@ void client_set_state(struct client *client, enum client_state state)
     client->state_since_ticks = clock->ticks_ms(clock);
     switch (state) {
     case CLIENT_IDLE:
+        client_set_timer(client, worker_is_draining(client->worker) ? CLIENT_DRAIN_MS
+                                                                    : limits->idle_time_ms);
+        break;
     case CLIENT_FLUSH:
     case CLIENT_STREAM:
         client_set_timer(client, limits->idle_time_ms);
@@ -180,7 +183,7 @@ void client_reply_is_out(struct client *client)
 {
     if (client->abort_after) {
         client_die(client);
-    } else if (client->close_after || client->saw_eof) {
+    } else if (client->close_after) {
         linger(client);
     } else if (!client->message_done) {
         client->skipped_bytes = 0;

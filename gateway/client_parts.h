@@ -12,6 +12,7 @@
 #define CLIENT_OUT_BYTES_MAX     (512 * 1024)
 #define CLIENT_DRAIN_BYTES_MAX   (64 * 1024) /* of an unread body, to keep the connection */
 #define CLIENT_LINGER_MS         2000        /* for the caller to read the answer (IN-15) */
+#define CLIENT_DRAIN_MS          1000        /* for a first byte while the process drains */
 #define CLIENT_RATE_GRACE_MS     2000        /* before body_rate_min is judged */
 
 enum client_state {

@@ -51,7 +51,8 @@ struct worker {
     uint32_t timeout_count;
     struct store_op drain_op;
     int64_t grace_ms;
-    bool draining, grace_over;
+    bool draining;
+    atomic_bool finished;
     pthread_t thread;
     bool started;
     char read_room[WORKER_READ_BYTES];
@@ -251,7 +252,7 @@ static void grace_is_over(evutil_socket_t fd, short what, void *ctx)
     struct worker *worker = ctx;
     (void)fd;
     (void)what;
-    worker->grace_over = true;
+    listeners_stop(worker->listeners);
     for (struct flow *flow = worker->flows, *older; flow != NULL; flow = older) {
         older = flow->older;
         if (flow->source == FLOW_FROM_CLIENT && flow->call != NULL)
@@ -267,8 +268,9 @@ static void start_drain(struct store_op *op, void *ctx)
 {
     struct worker *worker = ctx;
     (void)op;
+    /* The listeners stay: who comes now is told 503 at once instead of being left in the
+     * kernel's queue, to be reset at the end. */
     worker->draining = true;
-    listeners_stop(worker->listeners);
     for (struct client *client = worker->clients, *next; client != NULL; client = next) {
         next = client_next(client);
         client_drain(client);
@@ -299,7 +301,14 @@ static void *run(void *ctx)
         gw_assert(rc >= 0);
         free_the_dead(worker);
     }
+    listeners_stop(worker->listeners);
+    atomic_store(&worker->finished, true);
     return NULL;
+}
+
+bool worker_is_finished(const struct worker *worker)
+{
+    return !worker->started || atomic_load(&worker->finished);
 }
 
 void worker_recover(struct worker *worker, uint32_t rows_max)

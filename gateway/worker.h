@@ -29,8 +29,9 @@ GW_MUST_CHECK enum gw_status worker_start(struct worker *worker, struct gw_error
 /* From any thread: no new connections; idle ones are closed; ends when every flow
  * has left, at the latest when grace_ms are over (then attempts end as drained). */
 void worker_drain(struct worker *worker, int64_t grace_ms);
-void worker_join(struct worker *worker); /* waits for the thread's end after worker_drain() */
-void worker_free(struct worker *worker); /* NULL is fine; joined before */
+bool worker_is_finished(const struct worker *worker); /* from any thread, after worker_drain() */
+void worker_join(struct worker *worker);              /* waits for the thread's end */
+void worker_free(struct worker *worker);              /* NULL is fine; joined before */
 
 /* ---- for the flow engine, the rooms and the client connections ---- */
 const struct worker_ports *worker_ports(const struct worker *worker);

@@ -67,8 +67,8 @@ static int take_address(struct admin_client *client, const char *address)
     else
         is_sound = take_host_and_port(client, text);
     return is_sound ? -1
-                    : say(EXIT_USAGE, "not an address like http://127.0.0.1:8081 or unix:/path: ",
-                          address);
+                    : say(EXIT_USAGE,
+                          "not an address like http://127.0.0.1:8081 or unix:/path: ", address);
 }
 
 static int take_from_file(struct admin_client *client, const char *path)

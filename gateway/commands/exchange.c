@@ -56,7 +56,8 @@ static enum gw_status connect_to(int fd, const struct sockaddr *address, socklen
     return why == 0 ? GW_OK : gw_error_set(err, GW_IO, "connect: %s", strerror(why));
 }
 
-static enum gw_status open_unix(const struct admin_client *client, int *ret_fd, struct gw_error *err)
+static enum gw_status open_unix(const struct admin_client *client, int *ret_fd,
+                                struct gw_error *err)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     size_t len = strlen(client->host);

@@ -12,7 +12,8 @@
 
 const struct option_spec options_common[] = {
     {"--admin", "URL",
-     "http://HOST:PORT or unix:/path of the operator plane (default: RECIBO_ADMIN, else admin.address "
+     "http://HOST:PORT or unix:/path of the operator plane (default: RECIBO_ADMIN, else "
+     "admin.address "
      "of the configuration)",
      false},
     {"-c", "FILE", "the configuration to find it in (default: recibo.yaml)", false},

@@ -158,8 +158,8 @@ bool table_add(struct table *table, const struct span *cells)
         struct gw_buf shown;
         gw_buf_init(&shown, 65536);
         words_print(&shown, cells[i].len == 0 ? SPAN("-") : cells[i]);
-        bool kept = arena_copy(table->arena, cut(table->arena, gw_buf_span(&shown)),
-                               &row->cells[i]);
+        bool kept =
+            arena_copy(table->arena, cut(table->arena, gw_buf_span(&shown)), &row->cells[i]);
         gw_buf_fini(&shown);
         if (!kept)
             return false;

@@ -102,8 +102,8 @@ static bool take_prefix(struct span *path, struct span prefix)
 static enum flow_next enter(struct flow *flow)
 {
     struct span path = flow->head->path;
-    if (span_equal(path, SPAN("*"))) {
-        /* OPTIONS * is a question to this hop (TGT-3). */
+    if (route_method_bit(flow->head->method) == METHOD_OPTIONS) {
+        /* OPTIONS *, or with Max-Forwards: 0, is a question to this hop (TGT-3, FWD-4). */
         flow->match.allowed_methods = METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_PUT |
                                       METHOD_PATCH | METHOD_DELETE | METHOD_OPTIONS;
         return reply_document(flow, 204, SPAN(""), SPAN(""))

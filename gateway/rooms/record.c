@@ -44,19 +44,21 @@ static bool pack_answer(struct flow *flow)
 {
     const struct http_head *head = flow->answer.head;
     const struct body *body = &flow->answer.body;
-    struct stored_message message = {.status = head->status,
-                                     .body_kept = body->file < 0 &&
-                                                  body->bytes <= flow->route->replay_body_max,
-                                     .body_bytes = body->bytes};
+    struct stored_message message = {
+        .status = head->status, .body_kept = true, .body_bytes = body->bytes};
+    flow->row.answer_kept = body->file < 0 && body->bytes <= flow->route->replay_body_max;
+    flow->row.answer = SPAN("");
+    /* Half an answer is none: without its body it must not look like one to replay. */
+    if (!flow->row.answer_kept)
+        return true;
     message.fields = arena_take(flow->arena, (head->field_count + 1) * sizeof(*message.fields));
     if (message.fields == NULL)
         return false;
     for (uint32_t i = 0; i < head->field_count; i++)
         if (is_stored(flow, &head->fields[i]))
             message.fields[message.field_count++] = head->fields[i];
-    message.body = message.body_kept ? gw_buf_span(&body->memory) : SPAN("");
+    message.body = gw_buf_span(&body->memory);
     gw_buf_clear(&flow->packed);
-    flow->row.answer_kept = message.body_kept;
     bool ok = message_encode(&flow->packed, &message);
     flow->row.answer = gw_buf_span(&flow->packed);
     return ok;

@@ -28,6 +28,14 @@ static bool has_been_here(const struct flow *flow)
     return false;
 }
 
+/* OPTIONS with Max-Forwards: 0 is a question to this hop (FWD-4). */
+static bool ends_here(const struct http_head *head)
+{
+    const struct http_field *left = http_head_find(head, SPAN("Max-Forwards"), 0);
+    return left != NULL && span_equal(left->value, SPAN("0")) &&
+           route_method_bit(head->method) == METHOD_OPTIONS;
+}
+
 static bool starts_with(struct span text, struct span prefix)
 {
     return prefix.len > 0 && text.len >= prefix.len &&
@@ -58,7 +66,8 @@ enum flow_next room_route(struct flow *flow)
         return flow_refuse(flow, PROBLEM_SHUTTING_DOWN, SPAN(""));
     if (has_been_here(flow))
         return flow_refuse(flow, PROBLEM_LOOP, SPAN(""));
-    if (span_equal(head->path, SPAN("*")) || starts_with(head->path, flow->conf->own_prefix))
+    if (span_equal(head->path, SPAN("*")) || ends_here(head) ||
+        starts_with(head->path, flow->conf->own_prefix))
         return flow_go(flow, FLOW_ROOM_own);
     size_t work_len = 2 * head->path.len + 2;
     char *work = arena_take(flow->arena, work_len);
