@@ -94,8 +94,26 @@ static void basis_line(struct gw_buf *out, const char *what, const char *basis)
 
 static void declared_line(struct gw_buf *out, uint32_t line)
 {
-    if (line > 0)
-        (void)gw_buf_print(out, "declared by you (line %u)\n", line);
+    (void)gw_buf_print(out, "declared by you (line %u)\n", line);
+}
+
+/* Who declared the list of the refused: the file, a preset, or nobody but the default. */
+static void declared_list(const struct conf *conf, const struct route_policy *route,
+                          struct gw_buf *out)
+{
+    if (route->outcome.refused_line > 0) {
+        declared_line(out, route->outcome.refused_line);
+        return;
+    }
+    struct cursor root = cursor_root(conf_box_of(conf)->root);
+    uint32_t count;
+    const struct yaml_node *item = cursor_items(&root, "routes", &count);
+    for (uint32_t i = 0; i < route->index; i++)
+        item = items_next(item);
+    struct cursor cursor = cursor_of(item, span_of("", 0));
+    struct setting preset = setting_get(&cursor, "preset");
+    if (preset.from == FROM_FILE)
+        (void)gw_buf_print(out, "declared by the preset (line %u)\n", preset.node->line);
     else
         put(out, "declared by the default of outcome.refused\n");
 }
@@ -128,10 +146,16 @@ static void promise_again(const struct conf *conf, const struct route_policy *ro
         put(out, "HTTP ");
         value_print_statuses(&route->outcome.refused, out);
         end_column(out, start);
-        declared_line(out, route->outcome.refused_line);
+        declared_list(conf, route, out);
     }
     if (conf->has_admin)
         basis_line(out, "an operator says that it did not run", "asserted, audited");
+    put(out, "    ");
+    size_t start = out->len;
+    put_duration(out, route->retention_ms + (route->rerun_on_expiry ? 0 : route->tombstone_ms));
+    put(out, " have passed since the answer");
+    end_column(out, start);
+    put(out, route->rerun_on_expiry ? "on_expiry: rerun\n" : "the key is forgotten\n");
 }
 
 /* ---- what becomes unknown ---- */
@@ -178,13 +202,12 @@ static void promise_kept(const struct route_policy *route, struct gw_buf *out)
     put(out, "  Answers are replayed for ");
     put_duration(out, route->retention_ms);
     if (route->rerun_on_expiry) {
-        put(out,
-            "; after that a repeat is a new operation and is sent again (on_expiry: rerun).\n");
+        put(out, "; after that a repeat is a new operation.\n");
         return;
     }
     put(out, "; after that repeats are refused for another ");
     put_duration(out, route->tombstone_ms);
-    put(out, ", and then the key is forgotten.\n");
+    put(out, ".\n");
 }
 
 static void put_pointers(struct gw_buf *out, const char *before,

@@ -28,11 +28,25 @@ static bool leads_to(struct span host, uint16_t port, const struct conf_address 
            (is_any_address(to) && value_is_loopback(listener->host));
 }
 
+static bool is_v4(const uint8_t address[16])
+{
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return memcmp(address, mapped, sizeof(mapped)) == 0;
+}
+
+/* Would the second one find the address taken? The two families do not meet. */
 static bool same_address(const struct conf_address *a, const struct conf_address *b)
 {
+    uint8_t left[16], right[16];
     if (a->is_unix || b->is_unix)
         return a->is_unix && b->is_unix && span_equal(a->host, b->host);
-    return leads_to(a->host, a->port, b);
+    if (a->port != b->port || a->port == 0)
+        return false;
+    if (!value_host_address(a->host, left) || !value_host_address(b->host, right))
+        return false;
+    if (is_v4(left) != is_v4(right))
+        return false;
+    return memcmp(left, right, 16) == 0 || is_any_address(left) || is_any_address(right);
 }
 
 static void check_listeners(struct loader *loader, const struct cursor *root)

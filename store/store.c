@@ -109,7 +109,6 @@ enum gw_status store_open(const struct store_options *options, struct store **re
     if (status == GW_OK)
         status = start(store, err);
     if (status != GW_OK) {
-        gw_error_wrap(err, "cannot open the store");
         dispose(store);
         return status;
     }

@@ -27,9 +27,9 @@ from gateway_process import (BINARY, BUILD, ROOT, Gateway, configuration, free_p
 from legacy_process import LEGACY, LegacyTickets  # noqa: F401
 from wire_client import Client, Response, fetch, parallel  # noqa: F401
 from wire_message import Closed, Headers, Reader, WireError, encode_head, parse_head  # noqa: F401
-from wire_upstream import (Exchange, Received, Upstream, answer, chunked,  # noqa: F401
-                           close_delimited, cut, delay, dribble, encode_answer, fin, hang, interim,
-                           raw, reset, wait)
+from wire_upstream import (Exchange, FullBacklog, Received, Upstream, answer,  # noqa: F401
+                           chunked, close_delimited, cut, delay, dribble, encode_answer, fin, hang,
+                           interim, raw, reset, stall, wait)
 
 
 class Case(unittest.TestCase):

@@ -49,9 +49,11 @@ class Response:
 
 
 class Client:
-    """Client(8080), Client(("::1", 8080)), or Client("/run/admin.sock")."""
+    """Client(8080), Client(("::1", 8080)), or Client("/run/admin.sock"); source: the
+    own address to connect from."""
 
-    def __init__(self, address, timeout=DEADLINE_S, tls=None, server_name="localhost"):
+    def __init__(self, address, timeout=DEADLINE_S, tls=None, server_name="localhost",
+                 source=None):
         if isinstance(address, int):
             address = ("127.0.0.1", address)
         self.address = address
@@ -61,7 +63,8 @@ class Client:
             self.sock.connect(address)
             self.host = "localhost"
         else:
-            self.sock = socket.create_connection(address, timeout=timeout)
+            self.sock = socket.create_connection(
+                address, timeout=timeout, source_address=(source, 0) if source else None)
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             name = "[%s]" % address[0] if ":" in address[0] else address[0]
             self.host = "%s:%d" % (name, address[1])

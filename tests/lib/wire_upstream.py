@@ -22,6 +22,7 @@ REASONS = {100: "Continue", 200: "OK", 201: "Created", 202: "Accepted", 204: "No
            404: "Not Found", 409: "Conflict", 429: "Too Many Requests",
            500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}
 CONNECTIONS_MAX = 4096
+BACKLOG_TRIES = 16
 
 
 class Received:
@@ -151,6 +152,14 @@ def hang(peer_closed=None):
     return act
 
 
+def stall():
+    """Reads and sends nothing more, and keeps the connection until the upstream stops."""
+    def act(exchange):
+        exchange.upstream.stopping.wait()
+        return False
+    return act
+
+
 def reset(after=b""):
     """A reset, after the given bytes of an answer."""
     def act(exchange):
@@ -212,6 +221,39 @@ def close_delimited(status=200, headers=(), body=b""):
         exchange.send(encode_answer(status, headers, body, length=False))
         return False
     return act
+
+
+class FullBacklog:
+    """A listener whose queue is full: whoever connects now waits for ever."""
+
+    def __init__(self):
+        self._listener = socket.socket()
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(0)
+        self.port = self._listener.getsockname()[1]
+        self.url = "http://127.0.0.1:%d" % self.port
+        self._waiting = []
+        for _ in range(BACKLOG_TRIES):
+            if not self._one_more_fits():
+                return
+        raise WireError("the queue of a listener has no end")
+
+    def _one_more_fits(self):
+        sock = socket.socket()
+        self._waiting.append(sock)
+        sock.settimeout(0.2)
+        try:
+            sock.connect(("127.0.0.1", self.port))
+        except socket.timeout:
+            return False
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for sock in (self._listener, *self._waiting):
+            sock.close()
 
 
 # ---- the upstream ----
