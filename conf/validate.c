@@ -173,6 +173,8 @@ static void check_admin(struct loader *loader, const struct cursor *root)
     const struct conf *conf = loader->conf;
     struct cursor admin = cursor_in(root, "admin");
     bool has_guarded = false, may_settle = false;
+    uint32_t given;
+    (void)cursor_items(&admin, "tokens", &given); /* the count is wanted alone */
     for (uint32_t i = 0; i < conf->routes.count; i++)
         has_guarded |= conf->routes.routes[i].mode == ROUTE_ENFORCE;
     for (uint32_t i = 0; i < conf->token_count; i++)
@@ -187,7 +189,7 @@ static void check_admin(struct loader *loader, const struct cursor *root)
         key_warning(loader, root, "admin",
                     "nobody can settle: there is no operator's plane, so unknown outcomes stay "
                     "unknown; add admin with a token that has the right settle");
-    else if (has_guarded && !may_settle)
+    else if (has_guarded && !may_settle && given == conf->token_count)
         key_warning(loader, &admin, "tokens",
                     "nobody can settle: no token has the right settle, so unknown outcomes stay "
                     "unknown");

@@ -1,14 +1,12 @@
 /* Writes the upstream's request head anew. The received path, query and field
  * values pass byte for byte; framing, Host, Via and the forwarding fields are ours. */
 #include "gateway/call_head.h"
+#include "gateway/forwarded.h"
 #include "gateway/owners/owners.h"
 #include "gateway/worker.h"
 
 #include "base/text.h"
 #include "policy/headers.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
 
 static bool is_key_field(const struct key_source *source, struct span name)
 {
@@ -68,72 +66,6 @@ static bool add_host(struct flow *flow)
     if (upstream->host_preserve && flow->head->authority.len > 0)
         host = flow->head->authority;
     return add(flow, SPAN("Host"), host);
-}
-
-/* "192.0.2.1" or "2001:db8::1" of the peer. */
-static struct span peer_text(const struct flow *flow, char *room, size_t room_len, bool *ret_is_v6)
-{
-    *ret_is_v6 = false;
-    if (flow->peer == NULL)
-        return SPAN("unknown");
-    const char *done = NULL;
-    if (flow->peer->ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)flow->peer;
-        done = inet_ntop(AF_INET, &in->sin_addr, room, (socklen_t)room_len);
-    } else if (flow->peer->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)flow->peer;
-        bool mapped = IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
-        done = mapped ? inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], room, (socklen_t)room_len)
-                      : inet_ntop(AF_INET6, &in6->sin6_addr, room, (socklen_t)room_len);
-        *ret_is_v6 = !mapped;
-    }
-    return done == NULL ? SPAN("unknown") : span_str(done);
-}
-
-static bool peer_is_trusted(const struct flow *flow)
-{
-    uint8_t address[16] = {0};
-    if (flow->peer == NULL)
-        return false;
-    if (flow->peer->ss_family == AF_INET) {
-        memcpy(address, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
-        memcpy(address + 12, &((const struct sockaddr_in *)flow->peer)->sin_addr, 4);
-    } else if (flow->peer->ss_family == AF_INET6) {
-        memcpy(address, &((const struct sockaddr_in6 *)flow->peer)->sin6_addr, 16);
-    } else {
-        return false;
-    }
-    return conf_network_find(flow->conf->trusted_proxies, flow->conf->trusted_proxy_count,
-                             address) != NULL;
-}
-
-/* Appends to what a trusted proxy said; replaces what anybody else claims (FWD-7). */
-static bool add_forwarded(struct flow *flow)
-{
-    char room[INET6_ADDRSTRLEN];
-    bool is_v6 = false;
-    struct span peer = peer_text(flow, room, sizeof(room), &is_v6);
-    struct arena *arena = flow->arena;
-    bool trusted = peer_is_trusted(flow);
-    const struct http_field *before =
-        trusted ? http_head_find(flow->head, SPAN("X-Forwarded-For"), 0) : NULL;
-    struct span chain = before == NULL ? peer
-                                       : arena_print(arena, "%.*s, %.*s", (int)before->value.len,
-                                                     before->value.ptr, (int)peer.len, peer.ptr);
-    struct span host = flow->head->authority;
-    bool quoted = is_v6;
-    struct span forwarded =
-        arena_print(arena, quoted ? "for=\"[%.*s]\";proto=http" : "for=%.*s;proto=http",
-                    (int)peer.len, peer.ptr);
-    const struct http_field *earlier =
-        trusted ? http_head_find(flow->head, SPAN("Forwarded"), 0) : NULL;
-    if (earlier != NULL)
-        forwarded = arena_print(arena, "%.*s, %.*s", (int)earlier->value.len, earlier->value.ptr,
-                                (int)forwarded.len, forwarded.ptr);
-    return add(flow, SPAN("X-Forwarded-For"), chain) &&
-           add(flow, SPAN("X-Forwarded-Proto"), SPAN("http")) &&
-           (host.len == 0 || add(flow, SPAN("X-Forwarded-Host"), host)) &&
-           add(flow, SPAN("Forwarded"), forwarded);
 }
 
 static bool is_lower_hex(struct span text)
@@ -257,6 +189,6 @@ bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t leng
             return false;
     if (flow->route->mode == ROUTE_ENFORCE && !add(flow, SPAN("Accept-Encoding"), SPAN("identity")))
         return false;
-    return add_via(flow) && add_hops_left(flow) && add_forwarded(flow) && add_trace(flow) &&
+    return add_via(flow) && add_hops_left(flow) && forwarded_write(flow) && add_trace(flow) &&
            add_framing(flow, framing, length) && http1_write_end_of_head(&flow->call_head);
 }

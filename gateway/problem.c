@@ -69,7 +69,6 @@ static const char *const standing[PROBLEM_COUNT] = {
     [PROBLEM_MEDIA_TYPE] = "The route does not take this kind of body. Nothing was sent.",
     [PROBLEM_KEY_MISSING] = "The route wants an idempotency key. Nothing was sent.",
     [PROBLEM_KEY_INVALID] = "The idempotency key is not valid. Nothing was sent.",
-    [PROBLEM_METHOD_OVERRIDE] = "The method may not be overridden here.",
 };
 
 const char *problem_code(enum problem problem)

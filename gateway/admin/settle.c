@@ -155,49 +155,55 @@ static void refuse_state(struct call *call, const struct store_row *row)
     end_with_operation(call, row);
 }
 
-/* The moment the verdict was acted on: the start of an attempt made since, else the
- * last change of the row, which is when a replay was marked as served. */
-static void refuse_consumed(struct call *call)
+/* The moment the verdict was acted on: the start of the first attempt made since;
+ * else, where a replay was marked as told, the last change of the row. 0: it was not. */
+static int64_t consumed_ms(struct call *call, const struct store_row *row)
 {
-    const struct settlement *settlement = call->state;
-    const struct store_row *row = &settlement->seen;
-    int64_t settled_ms = 0, consumed_ms = 0;
-    if (!call_store_is_well(call))
-        return;
+    const uint32_t consumed = RECEIPT_SETTLED | RECEIPT_CONSUMED;
+    int64_t settled_ms = 0;
+    uint32_t count;
     for (uint32_t i = 0; i < call->op.out.audit_count; i++) {
         const struct audit_entry *entry = &call->op.out.audit[i];
         if (span_equal(entry->action, SPAN("settle")) && entry->at_ms > settled_ms)
             settled_ms = entry->at_ms;
     }
-    uint32_t count;
     const struct attempt_record *attempts = operation_attempts(call, row, &count);
-    for (uint32_t i = 0; i < count; i++)
-        if (attempts[i].started_ms > settled_ms && consumed_ms == 0)
-            consumed_ms = attempts[i].started_ms;
-    if (consumed_ms == 0)
-        consumed_ms = row->updated_ms;
+    for (uint32_t i = 0; i < count && settled_ms != 0; i++)
+        if (attempts[i].started_ms >= settled_ms)
+            return attempts[i].started_ms;
+    return (row->receipt.marks & consumed) == consumed ? row->updated_ms : 0;
+}
+
+static void refuse_reopen(struct call *call)
+{
+    const struct settlement *settlement = call->state;
+    if (!call_store_is_well(call))
+        return;
+    int64_t at_ms = consumed_ms(call, &settlement->seen);
+    if (at_ms == 0) {
+        refuse_state(call, &settlement->seen);
+        return;
+    }
     char when[GW_RFC3339_BYTES];
-    gw_rfc3339(consumed_ms, when);
+    gw_rfc3339(at_ms, when);
     call_begin_problem(call, ADMIN_CONSUMED,
                        "The verdict cannot be taken back: a caller was answered on it, or its key "
                        "was used again, at %s.",
                        when);
-    writer_time(&call->json, "consumed_at", consumed_ms);
-    end_with_operation(call, row);
+    writer_time(&call->json, "consumed_at", at_ms);
+    end_with_operation(call, &settlement->seen);
 }
 
 static void refuse_move(struct call *call)
 {
     const struct settlement *settlement = call->state;
-    const uint32_t consumed = RECEIPT_SETTLED | RECEIPT_CONSUMED;
-    if (settlement->verdict != VERDICT_REOPEN ||
-        (settlement->seen.receipt.marks & consumed) != consumed) {
+    if (settlement->verdict != VERDICT_REOPEN) {
         refuse_state(call, &settlement->seen);
         return;
     }
     call->op.kind = STORE_AUDIT;
     call->op.in.find.operation_id = call->parameter;
-    call_submit(call, refuse_consumed);
+    call_submit(call, refuse_reopen);
 }
 
 /* Bytes of a paused upstream may still land: "it did not run" is too early to say. */

@@ -89,11 +89,11 @@ static void add_row(struct timeline *line, const struct store_row *row)
                                                       (int)row->target.len, row->target.ptr,
                                                       (int)row->owner.len, row->owner.ptr,
                                                       (int)row->route.len, row->route.ptr)});
-    add_step(line,
-             &(struct step){.at_ms = row->last_repeat_ms,
-                            .event = "repeated",
-                            .text = arena_print(arena, "asked again, %u times since it is unknown",
-                                                row->repeats)});
+    add_step(line, &(struct step){.at_ms = row->last_repeat_ms,
+                                  .event = "repeated",
+                                  .text = arena_print(arena,
+                                                      "asked again: %u time(s) since it is unknown",
+                                                      row->repeats)});
 }
 
 static void print_timeline(const struct timeline *line)

@@ -42,7 +42,7 @@ static void print_head(const json_t *operation, struct gw_buf *out)
     words_print_age(out, words_of(operation, "created_at"), clock->wall_ms(clock));
     (void)gw_buf_add(out, SPAN(" ago)\n"));
     if (words_number(operation, "repeats") > 0) {
-        (void)gw_buf_print(out, "  asked again  %lld times",
+        (void)gw_buf_print(out, "  asked again  %lld time(s)",
                            (long long)words_number(operation, "repeats"));
         print_pair(out, ", last ", words_of(operation, "last_repeat_at"));
         (void)gw_buf_byte(out, '\n');
@@ -157,7 +157,7 @@ static void print_sight(const json_t *sees, const char *name, const char *title,
     const json_t *sight = json_object_get(sees, name);
     if (!json_is_object(sight))
         return;
-    (void)gw_buf_print(out, "  %-28s ", title); /* whoever flushes tells if it failed */
+    (void)gw_buf_print(out, "  %-30s ", title); /* whoever flushes tells if it failed */
     if (json_is_integer(json_object_get(sight, "status")))
         (void)gw_buf_print(out, "%lld ", (long long)words_number(sight, "status"));
     if (words_of(sight, "code").len > 0) {

@@ -140,7 +140,9 @@ static enum flow_next failed(struct flow *flow)
                                         {"operation", span_str(flow->row.operation_id), 0},
                                         GW_LOG_END};
     gw_log(GW_LOG_ERROR, "store.failed", pairs);
-    if (flow->source == FLOW_FROM_LATE && flow_now_ticks(flow) < flow->lease_ticks) {
+    /* A stopping process does not wait for its store: the next life finds the dead lease. */
+    if (flow->source == FLOW_FROM_LATE && flow_now_ticks(flow) < flow->lease_ticks &&
+        !worker_is_draining(flow->worker)) {
         flow->stage = RECORD_AGAIN;
         if (worker_timer_start(flow, RECORD_AGAIN_MS, flow_resume))
             return FLOW_PARK;

@@ -144,13 +144,15 @@ class Examples(unittest.TestCase):
             def path(name):
                 return os.path.join(folder, name)
 
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                            "-subj", "/CN=api.example.com", "-keyout", path("key.pem"),
-                            "-out", path("cert.pem")], check=True, capture_output=True)
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+                            "-days", "2", "-subj", "/CN=api.example.com",
+                            "-keyout", path("key.pem"), "-out", path("cert.pem")],
+                           check=True, capture_output=True)
             text = re.sub(r"/etc/ssl/[\w./-]*/([\w.-]+\.pem)", lambda m: path(m.group(1)), found[0])
+            text = text.replace("listen 443", "listen unix:" + path("socket"))
             with open(path("nginx.conf"), "w", encoding="utf-8") as file:
                 file.write("pid %s;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s}\n"
-                           % (path("nginx.pid"), text.replace("listen 443", "listen 127.0.0.1:0")))
+                           % (path("nginx.pid"), text))
             done = subprocess.run(["nginx", "-t", "-c", path("nginx.conf")], capture_output=True,
                                   text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)

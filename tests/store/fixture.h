@@ -190,10 +190,9 @@ static inline struct store_op fixture_claim(const struct store_row *row)
 static inline struct store_op fixture_advance(const struct store_row *from,
                                               const struct store_row *next)
 {
-    return (struct store_op){.kind = STORE_ADVANCE,
-                             .in.advance = {.id = from->id,
-                                            .expect_version = from->receipt.version,
-                                            .next = next}};
+    return (struct store_op){
+        .kind = STORE_ADVANCE,
+        .in.advance = {.id = from->id, .expect_version = from->receipt.version, .next = next}};
 }
 
 static inline struct store_op fixture_lookup(const struct store_row *row, uint32_t load)
@@ -257,5 +256,12 @@ static inline int fixture_teardown(void **state)
     free(*state);
     return 0;
 }
+
+/* One test, once with each backend. */
+#define BOTH(test)                                                                                 \
+    {"sqlite: " #test, test, fixture_setup, fixture_teardown, (void *)(uintptr_t) "sqlite"},       \
+    {                                                                                              \
+        "memory: " #test, test, fixture_setup, fixture_teardown, (void *)(uintptr_t) "memory"      \
+    }
 
 #endif

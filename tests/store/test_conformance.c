@@ -189,8 +189,9 @@ static void equal_verdicts_of_two_operators(void **state)
     struct store_row row = fixture_row(f, "k", 1);
     struct store_row won = fixture_put(f, &row);
     struct store_row next = fixture_step(&won, RECEIPT_UNKNOWN);
-    struct audit_entry ana = {NOW_MS, SPAN("token:ana"), SPAN("settle"),
-                              span_str(won.operation_id), SPAN("seen it"), SPAN("")};
+    struct audit_entry ana = {NOW_MS,          SPAN("token:ana"),
+                              SPAN("settle"),  span_str(won.operation_id),
+                              SPAN("seen it"), SPAN("")};
     struct audit_entry bob = ana;
     bob.actor = SPAN("token:bob");
     struct store_op op = fixture_advance(&won, &next);
@@ -298,9 +299,9 @@ static void removal(void **state)
     assert_int_equal(fixture_ask(f, &op), STORE_NONE);
     op = fixture_lookup(&row, 0);
     assert_int_equal(fixture_ask(f, &op), STORE_NONE);
-    op = (struct store_op){.kind = STORE_LIST,
-                           .in.list = {.filter = {.label_name = SPAN("order"),
-                                                  .label_value = SPAN("1")}}};
+    op = (struct store_op){
+        .kind = STORE_LIST,
+        .in.list = {.filter = {.label_name = SPAN("order"), .label_value = SPAN("1")}}};
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 0);
     struct store_row fresh = fixture_row(f, "k", 2);
@@ -321,8 +322,8 @@ static void order_inside_a_batch(void **state)
     struct store_row done = fixture_step(&sent, RECEIPT_COMPLETED);
     struct store_row gone = {.receipt = {.state = RECEIPT_ABSENT, .version = 4}};
     struct store_op ops[] = {fixture_advance(&won, &sent), fixture_advance(&sent, &done),
-                             fixture_claim(&late), fixture_advance(&done, &gone),
-                             fixture_claim(&late), fixture_lookup(&row, 0)};
+                             fixture_claim(&late),         fixture_advance(&done, &gone),
+                             fixture_claim(&late),         fixture_lookup(&row, 0)};
     uint32_t left = 0;
     for (size_t i = 0; i < GW_COUNT(ops); i++)
         fixture_send(f, &ops[i], &left);
@@ -409,8 +410,8 @@ static void races_have_one_winner(void **state)
         char key[16];
         (void)snprintf(key, sizeof(key), "key-%u", round); /* fits */
         for (unsigned i = 0; i < RACERS; i++) {
-            racers[i] = (struct racer){
-                .f = f, .row = fixture_row(f, key, round * RACERS + i), .number = i};
+            racers[i] =
+                (struct racer){.f = f, .row = fixture_row(f, key, round * RACERS + i), .number = i};
             racers[i].row.receipt.token = 1 + i;
         }
         for (unsigned i = 0; i < RACERS; i++)
@@ -425,295 +426,6 @@ static void races_have_one_winner(void **state)
         assert_int_equal(advances, 1);
     }
 }
-
-/* Leases that are over are found, others are not. */
-static void scan_lapsed(void **state)
-{
-    struct fixture *f = *state;
-    for (unsigned i = 0; i < 5; i++) {
-        char key[8];
-        (void)snprintf(key, sizeof(key), "k%u", i); /* fits */
-        struct store_row row = fixture_row(f, key, i);
-        row.receipt.lease_until_ms = NOW_MS + i;
-        row.receipt.state = i % 2 == 0 ? RECEIPT_CLAIMED : RECEIPT_SENT;
-        (void)fixture_put(f, &row);
-    }
-    struct store_row done = fixture_row(f, "done", 9);
-    done.receipt.state = RECEIPT_UNKNOWN;
-    done.receipt.lease_until_ms = 0;
-    (void)fixture_put(f, &done);
-    struct store_op op = {.kind = STORE_SCAN,
-                          .in.scan = {.kind = SCAN_LAPSED, .now_ms = NOW_MS + 2, .rows_max = 500}};
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 3);
-    assert_int_equal(op.out.rows[2].receipt.lease_until_ms, NOW_MS + 2);
-    int64_t second = op.out.rows[1].id;
-    op.in.scan.after_id = second;
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 1);
-    assert_true(op.out.rows[0].id > second);
-    op.in.scan = (__typeof__(op.in.scan)){SCAN_LAPSED, NOW_MS + 100, 2, 0};
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 2);
-    op.in.scan.now_ms = NOW_MS - 1;
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 0);
-}
-
-/* Rows whose time is over are found in the order of their times, at any step of
- * the clock; rows without one are never found. */
-static void scan_expired_and_evidence(void **state)
-{
-    struct fixture *f = *state;
-    for (unsigned i = 0; i < 6; i++) {
-        char key[8];
-        (void)snprintf(key, sizeof(key), "k%u", i); /* fits */
-        struct store_row row = fixture_row(f, key, i);
-        row.receipt.state = RECEIPT_COMPLETED;
-        row.receipt.lease_until_ms = 0;
-        row.receipt.expire_ms = i == 5 ? 0 : NOW_MS + 100 - i;
-        row.request = i < 2 ? fixture_message(f, SPAN("x")) : span_of("", 0);
-        row.evidence_until_ms = NOW_MS + i;
-        (void)fixture_put(f, &row);
-    }
-    struct store_op op = {.kind = STORE_SCAN,
-                          .in.scan = {.kind = SCAN_EXPIRED, .now_ms = NOW_MS + 99, .rows_max = 3}};
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 3);
-    assert_int_equal(op.out.rows[0].receipt.expire_ms, NOW_MS + 96);
-    assert_int_equal(op.out.rows[2].receipt.expire_ms, NOW_MS + 98);
-    op.in.scan.now_ms = INT64_MAX;
-    op.in.scan.rows_max = 500;
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 5);
-    op.in.scan.after_id = op.out.rows[0].id;
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 0);
-    op.in.scan = (__typeof__(op.in.scan)){SCAN_EXPIRED, 0, 500, 0};
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 0);
-    op.in.scan = (__typeof__(op.in.scan)){SCAN_EVIDENCE, NOW_MS, 500, 0};
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 1);
-    op.in.scan.now_ms = NOW_MS + 50;
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 2);
-    /* Once it was dropped it is not found again. */
-    struct store_row from = op.out.rows[0], next = fixture_step(&from, RECEIPT_COMPLETED);
-    struct store_op drop = fixture_advance(&from, &next);
-    drop.in.advance.set_request = true;
-    assert_int_equal(fixture_ask(f, &drop), STORE_WON);
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.row_count, 1);
-}
-
-/* Pauses are set, replaced, listed and cleared, and each change is in the audit. */
-static void pauses(void **state)
-{
-    struct fixture *f = *state;
-    struct audit_entry audit = {NOW_MS, SPAN("token:ana"), SPAN("pause"), SPAN("route:r"),
-                                SPAN("incident 7"), SPAN("")};
-    struct store_op op = {.kind = STORE_PAUSE,
-                          .in.pause = {.entry = {PAUSE_ROUTE, SPAN("r"), SPAN("token:ana"),
-                                                 SPAN("incident 7"), NOW_MS},
-                                       .audit = &audit}};
-    assert_int_equal(fixture_ask(f, &op), STORE_WON);
-    assert_int_equal(fixture_ask(f, &op), STORE_WON);
-    struct store_op other = op;
-    other.in.pause.audit = NULL;
-    other.in.pause.entry.subject = PAUSE_UPSTREAM;
-    assert_int_equal(fixture_ask(f, &other), STORE_WON);
-    other.in.pause.entry.note = SPAN("still");
-    assert_int_equal(fixture_ask(f, &other), STORE_WON);
-    struct store_op all = {.kind = STORE_PAUSES};
-    assert_int_equal(fixture_ask(f, &all), STORE_PAGE);
-    assert_int_equal(all.out.pause_count, 2);
-    unsigned at = all.out.pauses[0].subject == PAUSE_ROUTE ? 0 : 1;
-    assert_span(all.out.pauses[at].note, SPAN("incident 7"));
-    assert_span(all.out.pauses[at].name, SPAN("r"));
-    assert_span(all.out.pauses[at].actor, SPAN("token:ana"));
-    assert_int_equal(all.out.pauses[at].at_ms, NOW_MS);
-    assert_span(all.out.pauses[1 - at].note, SPAN("still"));
-    audit.action = SPAN("resume");
-    op.in.pause.clear = true;
-    assert_int_equal(fixture_ask(f, &op), STORE_WON);
-    assert_int_equal(fixture_ask(f, &op), STORE_NONE);
-    assert_int_equal(fixture_ask(f, &all), STORE_PAGE);
-    assert_int_equal(all.out.pause_count, 1);
-    struct store_op log = {.kind = STORE_AUDIT, .in.find = {.operation_id = SPAN("route:r")}};
-    assert_int_equal(fixture_ask(f, &log), STORE_PAGE);
-    assert_int_equal(log.out.audit_count, 2);
-    assert_span(log.out.audit[0].action, SPAN("pause"));
-    assert_span(log.out.audit[1].action, SPAN("resume"));
-}
-
-/* Unknowns are counted by route, with the oldest, as they come and go. */
-static void tally(void **state)
-{
-    struct fixture *f = *state;
-    struct store_row rows[4];
-    for (unsigned i = 0; i < 4; i++) {
-        char key[8];
-        (void)snprintf(key, sizeof(key), "k%u", i); /* fits */
-        struct store_row row = fixture_row(f, key, i);
-        row.route = i < 3 ? SPAN("a") : SPAN("b");
-        row.created_ms = NOW_MS + 10 - i;
-        rows[i] = fixture_put(f, &row);
-        struct store_row next = fixture_step(&rows[i], RECEIPT_UNKNOWN);
-        rows[i] = fixture_move(f, &rows[i], &next);
-    }
-    struct store_op op = {.kind = STORE_TALLY};
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.tally_count, 2);
-    unsigned a = op.out.tally[0].route.ptr[0] == 'a' ? 0 : 1;
-    assert_int_equal(op.out.tally[a].unknown, 3);
-    assert_int_equal(op.out.tally[a].oldest_ms, NOW_MS + 8);
-    assert_int_equal(op.out.tally[1 - a].unknown, 1);
-    struct store_row settled = fixture_step(&rows[2], RECEIPT_COMPLETED);
-    (void)fixture_move(f, &rows[2], &settled);
-    struct store_row gone = {.receipt = {.state = RECEIPT_ABSENT, .version = 3}};
-    (void)fixture_move(f, &rows[3], &gone);
-    assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
-    assert_int_equal(op.out.tally_count, 1);
-    assert_span(op.out.tally[0].route, SPAN("a"));
-    assert_int_equal(op.out.tally[0].unknown, 2);
-    assert_int_equal(op.out.tally[0].oldest_ms, NOW_MS + 9);
-}
-
-/* A change and its audit are one: neither is there without the other. */
-static void audit_belongs_to_its_change(void **state)
-{
-    struct fixture *f = *state;
-    struct store_row row = fixture_row(f, "k", 1);
-    struct store_row won = fixture_put(f, &row);
-    struct store_row next = fixture_step(&won, RECEIPT_SENT);
-    struct audit_entry audit = {NOW_MS, SPAN("a"), SPAN("settle"), span_str(won.operation_id),
-                                SPAN("n"), SPAN("d")};
-    struct store_op op = fixture_advance(&won, &next);
-    op.in.advance.audit = &audit;
-    op.in.advance.expect_version = 77;
-    assert_int_equal(fixture_ask(f, &op), STORE_STALE);
-    struct store_op log = {.kind = STORE_AUDIT,
-                           .in.find = {.operation_id = span_str(won.operation_id)}};
-    assert_int_equal(fixture_ask(f, &log), STORE_PAGE);
-    assert_int_equal(log.out.audit_count, 0);
-    op.in.advance.expect_version = 1;
-    char *huge = calloc(1, (size_t)1 << 20);
-    audit.note = span_of(huge, (size_t)1 << 20);
-    assert_int_equal(fixture_try(f, &op), GW_LIMIT);
-    free(huge);
-    audit.note = SPAN("n");
-    assert_int_equal(fixture_ask(f, &op), STORE_WON);
-    assert_int_equal(fixture_ask(f, &log), STORE_PAGE);
-    assert_int_equal(log.out.audit_count, 1);
-    assert_span(log.out.audit[0].detail, SPAN("d"));
-}
-
-/* An operation whose arena is too small fails alone; its neighbours do not notice. */
-static void small_arena_fails_alone(void **state)
-{
-    struct fixture *f = *state;
-    struct store_row row = fixture_row(f, "k", 1), next;
-    row.request = fixture_message(f, SPAN("0123456789"));
-    struct store_row won = fixture_put(f, &row);
-    struct arena *small = arena_new(1);
-    struct store_row other = fixture_row(f, "other", 2), third = fixture_row(f, "third", 3);
-    struct store_op ops[] = {fixture_claim(&other), fixture_claim(&third),
-                             fixture_lookup(&row, LOAD_REQUEST), {0}};
-    next = fixture_step(&won, RECEIPT_SENT);
-    ops[3] = fixture_advance(&won, &next);
-    ops[1].arena = ops[2].arena = small;
-    uint32_t left = 0;
-    for (size_t i = 0; i < GW_COUNT(ops); i++)
-        fixture_send(f, &ops[i], &left);
-    fixture_wait(f->inbox, &left);
-    assert_int_equal(ops[0].out.status, GW_OK);
-    assert_int_equal(ops[1].out.status, GW_NOMEM);
-    assert_int_equal(ops[2].out.status, GW_NOMEM);
-    assert_int_equal(ops[3].out.found, STORE_WON);
-    struct store_op look = fixture_lookup(&third, 0);
-    assert_int_equal(fixture_ask(f, &look), STORE_NONE);
-    arena_free(small);
-}
-
-/* A full queue refuses, and what was taken is still finished. */
-static void full_queue_refuses(void **state)
-{
-    enum { MANY = 2000 };
-    struct fixture *f = *state;
-    fixture_close(f);
-    f->options.queue_max = 4;
-    f->options.batch_max = 2;
-    fixture_open(f);
-    struct store_op *ops = calloc(MANY, sizeof(*ops));
-    struct store_row row = fixture_row(f, "k", 1);
-    uint32_t left = 0, refused = 0;
-    for (unsigned i = 0; i < MANY; i++) {
-        ops[i] = fixture_claim(&row);
-        ops[i].arena = f->arena;
-        ops[i].inbox = f->inbox;
-        ops[i].done = fixture_count;
-        ops[i].ctx = &left;
-        enum gw_status status = store_submit(f->store, &ops[i]);
-        assert_true(status == GW_OK || status == GW_LIMIT);
-        refused += status == GW_LIMIT;
-        left += status == GW_OK;
-    }
-    assert_true(refused > 0);
-    assert_true(left > 0);
-    fixture_wait(f->inbox, &left);
-    free(ops);
-}
-
-/* Closing finishes what was submitted; the results wait in the inbox. */
-static void close_finishes(void **state)
-{
-    enum { MANY = 300 };
-    struct fixture *f = *state;
-    struct store_op *ops = calloc(MANY, sizeof(*ops));
-    struct store_row row = fixture_row(f, "k", 1);
-    uint32_t left = 0;
-    for (unsigned i = 0; i < MANY; i++) {
-        ops[i] = fixture_claim(&row);
-        fixture_send(f, &ops[i], &left);
-    }
-    fixture_close(f);
-    fixture_wait(f->inbox, &left);
-    for (unsigned i = 0; i < MANY; i++)
-        assert_int_equal(ops[i].out.found, STORE_WON);
-    free(ops);
-}
-
-/* An op that was never submitted can be put into its inbox: a wake-up for the loop. */
-static void inbox_takes_wakeups(void **state)
-{
-    struct fixture *f = *state;
-    uint32_t left = 2;
-    struct store_op a = {.inbox = f->inbox, .done = fixture_count, .ctx = &left};
-    struct store_op b = a;
-    store_inbox_deliver(&a);
-    store_inbox_deliver(&b);
-    fixture_wait(f->inbox, &left);
-    assert_int_equal(left, 0);
-}
-
-/* The secret has 32 bytes and is not the same for two stores. */
-static void secret_is_one_of_a_kind(void **state)
-{
-    struct fixture *f = *state;
-    struct fixture other;
-    fixture_init(&other, f->options.kind);
-    fixture_open(&other);
-    assert_int_equal(store_secret(f->store).len, 32);
-    assert_memory_not_equal(store_secret(f->store).ptr, store_secret(other.store).ptr, 32);
-    fixture_fini(&other);
-}
-
-#define BOTH(test)                                                                                 \
-    {"sqlite: " #test, test, fixture_setup, fixture_teardown, (void *)(uintptr_t)"sqlite"},        \
-    {                                                                                              \
-        "memory: " #test, test, fixture_setup, fixture_teardown, (void *)(uintptr_t)"memory"       \
-    }
 
 int main(void)
 {
@@ -733,16 +445,6 @@ int main(void)
         BOTH(order_inside_a_batch),
         BOTH(touch_counts),
         BOTH(races_have_one_winner),
-        BOTH(scan_lapsed),
-        BOTH(scan_expired_and_evidence),
-        BOTH(pauses),
-        BOTH(tally),
-        BOTH(audit_belongs_to_its_change),
-        BOTH(small_arena_fails_alone),
-        BOTH(full_queue_refuses),
-        BOTH(close_finishes),
-        BOTH(inbox_takes_wakeups),
-        BOTH(secret_is_one_of_a_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* A process that is killed in the middle of its work: whatever was reported is
  * there, and what was in flight is told from what is held. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -106,7 +107,7 @@ static uint64_t number_of(const char *text)
 /* The victim never ends by itself. */
 static int run_victim(const char *path, const char *report_fd, const char *first)
 {
-    static struct victim v;
+    struct victim v = {0};
     struct gw_error err;
     store_options_default(&v.f.options);
     v.f.options.path = path;
@@ -132,7 +133,9 @@ static pid_t start_victim(const struct fixture *f, uint32_t first, int *ret_fd)
     int ends[2];
     char fd[16], number[16];
     assert_int_equal(pipe(ends), 0);
-    (void)snprintf(fd, sizeof(fd), "%d", ends[1]);         /* fits */
+    /* The victim must not hold it: it dies of a broken pipe if we are gone. */
+    assert_int_equal(fcntl(ends[0], F_SETFD, FD_CLOEXEC), 0);
+    (void)snprintf(fd, sizeof(fd), "%d", ends[1]);       /* fits */
     (void)snprintf(number, sizeof(number), "%u", first); /* fits */
     pid_t child = fork();
     assert_true(child >= 0);
@@ -147,7 +150,7 @@ static pid_t start_victim(const struct fixture *f, uint32_t first, int *ret_fd)
 
 /* Everything that comes, into versions[number - first]; kills after `limit` reports. */
 static uint32_t read_reports(int fd, pid_t victim, uint32_t first, uint32_t limit,
-                             uint32_t versions[SPAN_OF])
+                             uint32_t *versions)
 {
     struct report report;
     uint32_t count = 0;
@@ -191,14 +194,15 @@ static void killed_process_loses_nothing(void **state)
 {
     struct fixture *f = *state;
     uint64_t seed = 20240101;
-    static uint32_t versions[SPAN_OF];
+    uint32_t *versions = calloc(SPAN_OF, sizeof(*versions));
+    assert_non_null(versions);
     fixture_close(f);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         int fd, status;
         uint32_t first = 1 + round * SPAN_OF;
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint32_t limit = 1 + (uint32_t)(seed >> 40) % 1200;
-        memset(versions, 0, sizeof(versions));
+        memset(versions, 0, SPAN_OF * sizeof(*versions));
         pid_t victim = start_victim(f, first, &fd);
         uint32_t count = read_reports(fd, victim, first, limit, versions);
         assert_int_equal(waitpid(victim, &status, 0), victim);
@@ -215,6 +219,7 @@ static void killed_process_loses_nothing(void **state)
         }
         fixture_close(f);
     }
+    free(versions);
 }
 
 int main(int argc, char **argv)

@@ -253,9 +253,8 @@ static void cut_parts_are_refused(void **state)
             assert_false(sound[round % 4]);
         }
         assert_true(gw_buf_byte(&buf, 0));
-        bool longer[] = {
-            attempts_are_sound(gw_buf_span(&buf)), labels_are_sound(gw_buf_span(&buf)),
-            members_are_sound(gw_buf_span(&buf)), message_is_sound(gw_buf_span(&buf))};
+        bool longer[] = {attempts_are_sound(gw_buf_span(&buf)), labels_are_sound(gw_buf_span(&buf)),
+                         members_are_sound(gw_buf_span(&buf)), message_is_sound(gw_buf_span(&buf))};
         assert_false(longer[round % 4]);
         gw_buf_fini(&buf);
         arena_free(arena);
@@ -289,8 +288,8 @@ static void lies_about_length_are_refused(void **state)
 {
     (void)state;
     static const char *const lies[] = {
-        "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", /* 2^64 - 1 items */
-        "\x01\x10",                                     /* 16 items, no byte */
+        "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",     /* 2^64 - 1 items */
+        "\x01\x10",                                         /* 16 items, no byte */
         "\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", /* a very long name */
         "\x01\x81\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", /* a number that never ends */
         "\x01\x81",                                         /* ... or breaks off */

@@ -116,9 +116,9 @@ static void second_opening_is_refused(void **state)
 {
     struct fixture *f = *state;
     char pid[24], link[400], hard[400];
-    (void)snprintf(pid, sizeof(pid), "process %ld ", (long)getpid());    /* fits */
-    (void)snprintf(link, sizeof(link), "%s/link.db", f->folder);        /* fits */
-    (void)snprintf(hard, sizeof(hard), "%s/hard.db", f->folder);        /* fits */
+    (void)snprintf(pid, sizeof(pid), "process %ld ", (long)getpid()); /* fits */
+    (void)snprintf(link, sizeof(link), "%s/link.db", f->folder);      /* fits */
+    (void)snprintf(hard, sizeof(hard), "%s/hard.db", f->folder);      /* fits */
     refuses(f, f->path, GW_BUSY, pid, "PostgreSQL");
     refuses(f, f->path, GW_BUSY, f->path, "owns");
     assert_int_equal(symlink(f->path, link), 0);
@@ -233,7 +233,7 @@ static void foreign_files_are_refused(void **state)
     struct fixture *f = *state;
     char path[400], wal[410];
     size_t before_len, after_len;
-    static char text[9000];
+    char text[9000];
     memset(text, 'x', sizeof(text));
     (void)snprintf(path, sizeof(path), "%s/garbage", f->folder); /* fits */
     write_file(path, text, sizeof(text));

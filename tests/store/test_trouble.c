@@ -155,6 +155,8 @@ static void full_disk_recovers(void **state)
         rows[i] = fixture_row(f, key, i);
         rows[i].request = body;
         ops[i] = fixture_claim(&rows[i]);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
         fixture_send(f, &ops[i], &left);
         if (i % 4 == 3)
             fixture_wait(f->inbox, &left);
@@ -216,9 +218,9 @@ static void only_the_guilty_fails(void **state)
     assert_int_equal(ops[3].out.status, GW_CORRUPT);
     struct store_op op = fixture_lookup(&rows[3], 0);
     assert_int_equal(fixture_ask(f, &op), STORE_NONE);
-    op = (struct store_op){.kind = STORE_LIST,
-                           .in.list.filter = {.label_name = SPAN("order"),
-                                              .label_value = SPAN("k3")}};
+    op = (struct store_op){
+        .kind = STORE_LIST,
+        .in.list.filter = {.label_name = SPAN("order"), .label_value = SPAN("k3")}};
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 0);
 }
@@ -375,10 +377,10 @@ static void damaged_files_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_STORE(group_commit),           WITH_STORE(batches_are_bounded),
-        WITH_STORE(foreign_lock_is_busy),   WITH_STORE(full_disk_recovers),
-        WITH_STORE(only_the_guilty_fails),  WITH_STORE(damaged_rows_are_named),
-        WITH_STORE(lost_answer_is_damage),  WITH_STORE(damaged_files_do_no_harm),
+        WITH_STORE(group_commit),          WITH_STORE(batches_are_bounded),
+        WITH_STORE(foreign_lock_is_busy),  WITH_STORE(full_disk_recovers),
+        WITH_STORE(only_the_guilty_fails), WITH_STORE(damaged_rows_are_named),
+        WITH_STORE(lost_answer_is_damage), WITH_STORE(damaged_files_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,10 @@ MALFORMED = [
     ["a" * 256], ["k" * 4096], ['"' + "a" * 256 + '"'], ['""'],
     ["abc, def"], ["abc,abc"], ["abc def"], ["abc;v=1"], ["@abc"], ["ab\\c"], ["'abc'"],
     ['"abc'], ['abc"'], ['"abc" x'], ['"a\\n"'], ['"abc", "abc"'], ['"abc";'], ['"abc";V=1'],
-    ['" abc"'], ['"abc "'], ['" "'], ["k\xe9"], ['"k\xe9"'], ["k\x7f"], ["<b>"],
+    ['" abc"'], ['"abc "'], ['" "'], ["k\xe9"], ['"k\xe9"'], ["<b>"],
     ["same", "same"], ["one", "two"], ['"one"', "one"], ["one", ""], ["", "one"],
 ]
-CONTROLS = [b"\x00", b"\x01", b"\x08", b"\x0b", b"\x1f", b"\r"]
+CONTROLS = [b"\x00", b"\x01", b"\x08", b"\x0b", b"\x1f", b"\x7f", b"\r"]
 SECRET = '{"password":"correct horse"}'
 
 

@@ -218,6 +218,8 @@ class StatusReports(Reports):
         """Statuses and rules named by the route win over the defaults, in both directions."""
         outcome = {"refused": [503], "unknown": [418, "504-599"], "rules": [
             {"status": 200, "json": {"/ok": False}, "means": "refused"},
+            {"status": 200, "json": {"/code": 1}, "means": "refused"},
+            {"status": 200, "json": {"/word": "1"}, "means": "refused"},
             {"status": 302, "header": {"Location": "*/login*"}, "means": "refused"},
             {"media_type": "text/html", "means": "unknown"},
             {"text": "MAINTENANCE", "means": "unknown"}]}
@@ -226,7 +228,13 @@ class StatusReports(Reports):
                  (answer(504, body=b"x"), "unknown"), (answer(500, body=b"x"), "completed"),
                  (answer(429, body=b"x"), "completed"),
                  (answer(200, json_type, b'{"ok":false}'), "released"),
-                 (answer(200, json_type, b'{"ok":"false"}'), "completed"),
+                 (answer(200, json_type, b'{"ok":[false]}'), "completed"),
+                 (answer(200, json_type, b'{"o":{"ok":false}}'), "completed"),
+                 (answer(200, body=b'not JSON: {"ok":false}'), "completed"),
+                 (answer(200, json_type, b'{"code":1}'), "released"),
+                 (answer(200, json_type, b'{"code":1.0}'), "completed"),
+                 (answer(200, json_type, b'{"word":"1"}'), "released"),
+                 (answer(200, json_type, b'{"word":1}'), "completed"),
                  (answer(200, json_type, b'{"ok":true}'), "completed"),
                  (answer(302, [("Location", "https://h/login?x")]), "released"),
                  (answer(302, [("Location", "/orders/1")]), "completed"),

@@ -111,8 +111,9 @@ static const struct bad_case cases[] = {
     {"unknown in entry",
      BAD("upstreams: {u: {uri: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),
-     "E t.yaml:1:13: upstreams.u.url: required, but missing: http://HOST[:PORT][/PREFIX]\nE "
-     "t.yaml:1:17: upstreams.u.uri: unknown key; did you mean \"url\"?"},
+     "E t.yaml:1:13: upstreams.u.url: required, but missing: Where it is: "
+     "http://HOST[:PORT][/PREFIX].\nE t.yaml:1:17: upstreams.u.uri: unknown key; did you mean "
+     "\"url\"?"},
     {"yaml boolean key",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, on: 1}\n"),
