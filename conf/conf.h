@@ -69,6 +69,7 @@ struct conf_limits {
     uint32_t head_bytes, headers, target_bytes;
     int64_t head_time_ms, body_time_ms, idle_time_ms;
     uint64_t body_rate_min;   /* bytes a second, once a body has taken longer than a second */
+    uint64_t bodies;          /* bytes of bodies of guarded routes held at once */
     uint64_t memory_max;      /* worst case, checked when loading */
     uint64_t answer_body_max; /* an answer beyond it is END_answer_too_large */
     uint32_t late_max;        /* lost calls that are still listened to */

@@ -14,7 +14,7 @@
 #define PROCESS_BYTES            ((uint64_t)16 << 20)
 
 struct memory_parts {
-    uint64_t process, connections, upstreams, operations, late, json, waiting;
+    uint64_t process, connections, upstreams, bodies, operations, late, json, waiting;
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -32,8 +32,8 @@ static void count_parts(const struct conf *conf, struct memory_parts *ret)
         const struct route_policy *route = &conf->routes.routes[i];
         if (route->mode != ROUTE_ENFORCE)
             continue;
-        uint64_t one =
-            route->request_body_max + route->replay_body_max + limits->head_bytes + OPERATION_BYTES;
+        /* The request's body is counted under `bodies`, from its first byte on. */
+        uint64_t one = route->replay_body_max + limits->head_bytes + OPERATION_BYTES;
         parts.operations += route->route_in_flight_max * one;
         largest = larger(largest, one);
         largest_body =
@@ -44,6 +44,7 @@ static void count_parts(const struct conf *conf, struct memory_parts *ret)
                            (limits->head_bytes + UPSTREAM_BUFFER_BYTES);
     parts.connections =
         (uint64_t)limits->connections * ((uint64_t)limits->head_bytes + CONNECTION_BYTES);
+    parts.bodies = limits->bodies;
     parts.late = limits->late_max * largest;
     parts.json = conf->workers * largest_body * JSON_BYTES_PER_BODY_BYTE;
     parts.waiting = ((uint64_t)limits->waiters + limits->store_queue) * STORE_ENTRY_BYTES;
@@ -54,8 +55,8 @@ uint64_t conf_memory_worst(const struct conf *conf)
 {
     struct memory_parts parts;
     count_parts(conf, &parts);
-    return parts.process + parts.connections + parts.upstreams + parts.operations + parts.late +
-           parts.json + parts.waiting;
+    return parts.process + parts.connections + parts.upstreams + parts.bodies + parts.operations +
+           parts.late + parts.json + parts.waiting;
 }
 
 void conf_memory_explain(const struct conf *conf, struct gw_buf *out)
@@ -68,7 +69,8 @@ void conf_memory_explain(const struct conf *conf, struct gw_buf *out)
     } lines[] = {
         {"callers' connections", parts.connections},
         {"connections to upstreams", parts.upstreams},
-        {"operations under way on guarded routes, with their bodies", parts.operations},
+        {"request bodies and replayed answers of guarded routes", parts.bodies},
+        {"operations under way on guarded routes, with their answers", parts.operations},
         {"lost calls that are still listened to", parts.late},
         {"taking apart one JSON body in each worker", parts.json},
         {"waiting for the store or for a first call", parts.waiting},

@@ -51,6 +51,7 @@ static void load_limits(struct loader *loader, const struct cursor *root)
     limits->body_time_ms = cursor_number(&in, "body_time");
     limits->idle_time_ms = cursor_number(&in, "idle_time");
     limits->body_rate_min = (uint64_t)cursor_number(&in, "body_rate_min");
+    limits->bodies = (uint64_t)cursor_number(&in, "bodies");
     limits->memory_max = (uint64_t)cursor_number(&in, "memory_max");
     limits->answer_body_max = (uint64_t)cursor_number(&in, "answer_body_max");
     limits->late_max = (uint32_t)cursor_number(&in, "late_max");

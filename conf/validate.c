@@ -197,6 +197,27 @@ static void check_admin(struct loader *loader, const struct cursor *root)
 
 /* ---- limits ---- */
 
+/* One body must fit: else a route would refuse what its own limit allows. */
+static void check_bodies(struct loader *loader, const struct cursor *limits)
+{
+    struct conf *conf = loader->conf;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < conf->routes.count; i++) {
+        const struct route_policy *route = &conf->routes.routes[i];
+        if (route->mode != ROUTE_ENFORCE)
+            continue;
+        largest = route->request_body_max > largest ? route->request_body_max : largest;
+        largest = route->replay_body_max > largest ? route->replay_body_max : largest;
+    }
+    if (conf->limits.bodies >= largest)
+        return;
+    if (setting_get(limits, "bodies").from == FROM_FILE)
+        key_error(loader, limits, "bodies",
+                  "under the largest request_body_max or replay_body_max of a guarded route");
+    else
+        conf->limits.bodies = largest;
+}
+
 static void check_limits(struct loader *loader, const struct cursor *root)
 {
     const struct conf *conf = loader->conf;
@@ -209,13 +230,14 @@ static void check_limits(struct loader *loader, const struct cursor *root)
                                                                          : "head_bytes",
                   "target_bytes %u is over head_bytes %u, of which it is a part",
                   conf->limits.target_bytes, conf->limits.head_bytes);
+    check_bodies(loader, &limits);
     if (loader->findings.has_error || conf_memory_worst(conf) <= conf->limits.memory_max)
         return; /* with an error somewhere the sum would mean nothing */
     value_print_size(conf_memory_worst(conf), worst);
     value_print_size(conf->limits.memory_max, most);
     key_error(loader, &limits, "memory_max",
               "the worst case of this file is %s, over %s; raise it, or lower request_body_max, "
-              "replay_body_max, route_in_flight, late_max or connections",
+              "replay_body_max, bodies, route_in_flight, late_max or connections",
               worst, most);
 }
 

@@ -35,6 +35,7 @@ struct board {
     struct board_waiter *waiters[WAITER_BUCKETS];
     uint32_t waiter_count;
     struct board_gauges gauges;
+    atomic_ullong bytes_held;
 };
 
 struct board *board_new(const struct conf *conf)
@@ -338,6 +339,20 @@ void board_wake(struct board *board, const struct store_identity *identity)
         store_inbox_deliver(&woken->wake);
         woken = next;
     }
+}
+
+bool board_hold(struct board *board, uint64_t bytes)
+{
+    if (atomic_fetch_add(&board->bytes_held, bytes) + bytes <= board->conf->limits.bodies)
+        return true;
+    atomic_fetch_sub(&board->bytes_held, bytes);
+    return false;
+}
+
+void board_let_go(struct board *board, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_sub(&board->bytes_held, bytes);
+    gw_assert(before >= bytes);
 }
 
 const char *outcome_word(enum outcome outcome)

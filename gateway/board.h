@@ -101,6 +101,11 @@ bool board_unwait(struct board *board, struct board_waiter *waiter);
 /* The receipt of this identity moved: delivers the wake op of everybody who waits for it. */
 void board_wake(struct board *board, const struct store_identity *identity);
 
+/* ---- bodies of guarded routes in memory (limits.bodies) ---- */
+/* false: there is no room for as many bytes now. */
+bool board_hold(struct board *board, uint64_t bytes);
+void board_let_go(struct board *board, uint64_t bytes);
+
 /* ---- process gauges ---- */
 struct board_gauges {
     atomic_uint connections, flows, late_listening;

@@ -119,6 +119,14 @@ bool flow_submit(struct flow *flow)
     return store_submit(worker_ports(flow->worker)->store, &flow->op) == GW_OK;
 }
 
+bool flow_hold(struct flow *flow, uint64_t bytes)
+{
+    if (!board_hold(worker_ports(flow->worker)->board, bytes))
+        return false;
+    flow->bytes_held += bytes;
+    return true;
+}
+
 int64_t flow_now_ms(const struct flow *flow)
 {
     struct gw_clock *clock = worker_ports(flow->worker)->clock;

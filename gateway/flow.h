@@ -95,6 +95,7 @@ struct flow {
     bool client_gone;
     struct http_head *head; /* owned */
     struct gw_buf body;
+    uint64_t bytes_held; /* of limits.bodies, until leave */
     enum body_state body_state;
     const struct flow_stream_events *stream_events; /* pass only */
     void *stream;                                   /* pass only: arena */
@@ -120,6 +121,7 @@ struct flow {
     enum receipt_event_kind event; /* what record is to persist */
     struct attempt_record attempt;
     int64_t lease_ticks; /* the monotonic end of our own lease */
+    bool contradicts;    /* what is being recorded speaks against a verdict */
 
     /* the attempt */
     struct upstream_call *call; /* NULL: none under way */
@@ -160,6 +162,8 @@ enum flow_next flow_refuse(struct flow *flow, enum problem problem, struct span 
 /* Hands flow->op (kind and in filled) to the store; false: the queue is full or the
  * store is closed, nothing was submitted. The room parks and is resumed. */
 bool flow_submit(struct flow *flow) GW_MUST_CHECK;
+/* Takes as much of limits.bodies; false: there is no room now. */
+bool flow_hold(struct flow *flow, uint64_t bytes) GW_MUST_CHECK;
 int64_t flow_now_ms(const struct flow *flow);
 int64_t flow_now_ticks(const struct flow *flow);
 

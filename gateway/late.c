@@ -42,6 +42,8 @@ void late_begin(struct flow *flow)
     struct gw_buf head = late->call_head, body = late->body;
     late->call_head = flow->call_head;
     late->body = flow->body;
+    late->bytes_held = flow->bytes_held;
+    flow->bytes_held = 0;
     flow->call_head = head;
     flow->body = body;
     late->call = flow->call;

@@ -262,6 +262,19 @@ static struct span public_state(const struct flow *flow)
     return span_str(receipt_public_state(is_over ? RECEIPT_EXPIRED : flow->row.receipt.state));
 }
 
+/* Payment libraries tell a failure by this member and not by the status: without it they
+ * would hand a refusal to the program as the result of the call. */
+static void add_error(struct gw_buf *out, enum problem problem, uint16_t status, struct span detail)
+{
+    const char *type = status >= 500                    ? "api_error"
+                       : status == 409 || status == 422 ? "idempotency_error"
+                                                        : "invalid_request_error";
+    (void)gw_buf_print(out, ",\"error\":{\"type\":\"%s\",\"code\":\"%s\"", type,
+                       problem_code(problem)); /* a full buffer is seen at the end */
+    add_text(out, "message", detail);
+    (void)gw_buf_add(out, SPAN("}"));
+}
+
 static void write_json(struct flow *flow, struct gw_buf *out)
 {
     enum problem problem = flow->problem;
@@ -288,6 +301,7 @@ static void write_json(struct flow *flow, struct gw_buf *out)
         (void)gw_buf_print(out, ",\"executed\":true");
     if (problem == PROBLEM_RESULT_UNAVAILABLE && flow->row.status != 0)
         (void)gw_buf_print(out, ",\"answer_status\":%u", flow->row.status);
+    add_error(out, problem, problem_flow_status(flow), detail);
     (void)gw_buf_add(out, SPAN("}\n"));
 }
 

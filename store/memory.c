@@ -106,7 +106,6 @@ static enum gw_status memory_begin(struct store_backend *backend, bool writes, s
     (void)writes; /* one thread: there is nothing to lock, and nothing to fail */
     (void)err;
     gw_assert(m->journal_count == 0);
-    m->saved_next_id = m->next_id;
     if (m->empty_slots > m->slot_count / 2)
         memory_index_compact(m);
     return GW_OK;
@@ -151,7 +150,6 @@ static void memory_rollback(struct store_backend *backend)
     struct memory_store *m = memory_of(backend);
     while (m->journal_count > 0)
         undo(m, &m->journal[--m->journal_count]);
-    m->next_id = m->saved_next_id;
 }
 
 static uint32_t memory_wal_frames(const struct store_backend *backend)

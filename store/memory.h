@@ -35,7 +35,7 @@ struct memory_store {
     size_t *buckets; /* of identities: the newest slot, or MEMORY_NO_SLOT */
     size_t *chain;   /* per slot: the next older slot of its bucket */
     size_t bucket_count, chain_cap;
-    int64_t next_id, saved_next_id;
+    int64_t next_id; /* never given out twice, like a database's */
     struct memory_audit **audits;
     size_t audit_count, audit_cap;
     struct memory_pause *pauses[STORE_PAUSES_MAX];

@@ -187,8 +187,7 @@ bool http1_apply_request_fields(struct http_head *head, struct http1_fault *ret_
         return fail(ret_fault, 400, "Connection names a field that must not be removed");
     if (meaning.authorizations > 1)
         return fail(ret_fault, 400, "Authorization is given more than once");
-    if (head->minor > 0 && meaning.expects_other)
-        return fail(ret_fault, 417, "only 100-continue may be expected");
+    head->expects_other = head->minor > 0 && meaning.expects_other;
     head->expects_continue = head->minor > 0 && meaning.expects_continue;
     head->keep_alive = is_kept_alive(head, &meaning);
     return true;

@@ -27,6 +27,7 @@ struct http_head {
     uint8_t minor;         /* HTTP/1.minor as received */
     bool keep_alive;       /* by version and every Connection line */
     bool expects_continue; /* requests: Expect: 100-continue in a 1.1 message */
+    bool expects_other;    /* requests: another expectation; the gateway says 417 in its turn */
     enum http1_framing framing;
     uint64_t content_length; /* HTTP1_LENGTH */
     struct http_field *fields;
@@ -57,7 +58,7 @@ enum http1_event {
 };
 
 struct http1_fault {
-    uint16_t status;  /* what a server answers: 400, 413, 414, 417, 431, 501, 503, 505; or 502 */
+    uint16_t status;  /* what a server answers: 400, 413, 414, 431, 501, 503, 505; or 502 */
     const char *text; /* a static fragment without bytes of the peer, fit for a problem detail */
 };
 
@@ -65,6 +66,7 @@ struct http1_parser {
     enum http1_side side;
     struct http1_limits limits;
     struct http1_fault fault; /* valid after HTTP1_ERROR */
+    bool over_limit;          /* likewise: well-formed so far, but larger than the limits */
     /* The rest is the parser's own. */
     uint8_t phase;            /* enum http1_phase */
     uint8_t place;            /* enum http1_place or enum http1_chunk_place, by phase */

@@ -50,6 +50,7 @@ enum http1_event http1_fail(struct http1_parser *parser, uint16_t status, const 
 {
     parser->fault.status = parser->side == HTTP1_REQUESTS ? status : 502;
     parser->fault.text = text;
+    parser->over_limit = status == 413 || status == 414 || status == 431;
     parser->phase = HTTP1_PHASE_FAILED;
     gw_buf_fini(&parser->head_bytes);
     return HTTP1_ERROR;

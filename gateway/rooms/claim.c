@@ -102,6 +102,7 @@ static enum flow_next mark_consumed(struct flow *flow)
 {
     uint32_t expect = flow->row.receipt.version;
     flow->row.receipt = receipt_mark(&flow->row.receipt, RECEIPT_CONSUMED);
+    flow->row.updated_ms = flow_now_ms(flow);
     return park_at(flow, CLAIM_CONSUMED, receipts_advance(flow, expect, false, false));
 }
 
@@ -109,6 +110,12 @@ static enum flow_next answer_with(struct flow *flow, enum outcome outcome, enum 
 {
     flow->outcome = outcome;
     if (problem == PROBLEM_NONE) {
+        /* A slow reader holds the answer in memory until it has taken it. */
+        if (!flow_hold(flow, flow->row.answer.len)) {
+            flow->outcome = OUTCOME_NONE;
+            flow->no_new_key = true;
+            return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+        }
         flow->replays = true;
         return flow_go(flow, FLOW_ROOM_reply);
     }

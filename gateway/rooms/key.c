@@ -112,7 +112,13 @@ static enum flow_next look_at_head(struct flow *flow)
     enum problem problem = print_check_head(flow, &detail);
     if (problem != PROBLEM_NONE)
         return flow_refuse(flow, problem, detail);
+    if (flow->head->expects_other)
+        return flow_refuse(flow, PROBLEM_EXPECTATION, SPAN(""));
     flow->stage = KEY_BODY;
+    /* A chunked body may become as large as the route allows. */
+    if (!flow_hold(flow, flow->head->framing == HTTP1_CHUNKED ? route->request_body_max
+                                                              : flow->head->content_length))
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     if (flow->head->framing != HTTP1_NO_BODY) {
         flow->client_ops->read_body(flow->client, route->request_body_max);
         return FLOW_PARK;

@@ -10,6 +10,8 @@ enum flow_next room_leave(struct flow *flow)
     if (flow->ticket.held)
         board_leave(board, flow->route, flow->owner, BOARD_NOT_RUN, flow_now_ticks(flow),
                     &flow->ticket);
+    board_let_go(board, flow->bytes_held);
+    flow->bytes_held = 0;
     http_head_free(flow->answer.head);
     flow->answer.head = NULL;
     body_fini(&flow->answer.body);

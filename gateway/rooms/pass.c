@@ -194,6 +194,8 @@ static const struct flow_stream_events client_events = {.body = request_body,
 static enum flow_next begin(struct flow *flow)
 {
     const struct http_head *head = flow->head;
+    if (head->expects_other)
+        return flow_refuse(flow, PROBLEM_EXPECTATION, SPAN(""));
     struct pass *pass = arena_take(flow->arena, sizeof(*pass));
     enum call_framing framing = head->framing == HTTP1_CHUNKED  ? CALL_CHUNKED
                                 : head->framing == HTTP1_LENGTH ? CALL_LENGTH

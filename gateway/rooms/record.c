@@ -109,6 +109,7 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
     enum receipt_verdict verdict = receipt_step(&flow->row.receipt, &event, &next);
     if (verdict != RECEIPT_MOVED)
         return verdict;
+    flow->contradicts = (next.marks & ~flow->row.receipt.marks & RECEIPT_CONTRADICTED) != 0;
     flow->row.receipt = next;
     flow->row.updated_ms = event.now_ms;
     if (flow->event == RECEIPT_EV_EXPIRE || flow->event == RECEIPT_EV_FORGET) {
@@ -169,6 +170,7 @@ static enum flow_next look(struct flow *flow)
 static enum flow_next mark_contradicted(struct flow *flow)
 {
     uint32_t expect = flow->row.receipt.version;
+    flow->contradicts = (flow->row.receipt.marks & RECEIPT_CONTRADICTED) == 0;
     flow->row.receipt = receipt_mark(&flow->row.receipt, RECEIPT_CONTRADICTED);
     flow->stage = RECORD_MARKED;
     if (!receipts_add_attempt(flow) || !receipts_advance(flow, expect, false, false))
@@ -189,8 +191,10 @@ static enum flow_next apply(struct flow *flow)
     case RECEIPT_ILLEGAL:
         break;
     }
-    if (flow->source == FLOW_FROM_LATE && flow->event == RECEIPT_EV_ANSWERED &&
-        from != RECEIPT_COMPLETED && from != RECEIPT_EXPIRED)
+    /* An answer of the very attempt whose outcome is on record already says nothing new. */
+    bool is_news = from != RECEIPT_EXPIRED &&
+                   (from != RECEIPT_COMPLETED || flow->row.receipt.token != flow->attempt.token);
+    if (flow->source == FLOW_FROM_LATE && flow->event == RECEIPT_EV_ANSWERED && is_news)
         return mark_contradicted(flow);
     return flow->source == FLOW_FROM_CLIENT ? outcome_of_other(flow)
                                             : flow_go(flow, FLOW_ROOM_leave);
@@ -202,7 +206,7 @@ static enum flow_next on_record(struct flow *flow)
     enum receipt_state state = flow->row.receipt.state;
     if (flow->route != NULL && flow->event == RECEIPT_EV_LAPSED)
         atomic_fetch_add(&board_route(board, flow->route)->ends[END_crashed], 1);
-    if (flow->route != NULL && (flow->row.receipt.marks & RECEIPT_CONTRADICTED) != 0)
+    if (flow->route != NULL && flow->contradicts)
         atomic_fetch_add(&board_route(board, flow->route)->contradictions, 1);
     if (flow->ticket.held)
         board_leave(board, flow->route, flow->owner,

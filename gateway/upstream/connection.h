@@ -230,8 +230,8 @@ struct exchange {
     bool is_paused;
     uint8_t interims;
     uint16_t status;
-    struct span out[2];                         /* still to be sent: the head, the body */
-    uint64_t bytes_out, bytes_in, message_from; /* bytes_in where the message began */
+    struct span out[2]; /* still to be sent: the head, the body */
+    uint64_t bytes_out, bytes_in;
     int64_t connect_ms, send_ms, first_byte_ms, idle_ms, late_ms, connection_idle_ms;
     int64_t start_ms, open_until_ms, progress_ms, answer_until_ms, late_until_ms;
     enum attempt_end end;

@@ -12,7 +12,7 @@ static bool on_interim(struct exchange *exchange, uint16_t status);
 static bool on_end(struct connection *connection, struct span rest);
 static bool goes_on(const struct connection *connection, const struct exchange *exchange);
 static bool may_be_kept(const struct http_head *head);
-static enum attempt_end end_of_fault(const struct connection *connection, struct span rest);
+static enum attempt_end end_of_fault(const struct connection *connection);
 static void on_closed(struct connection *connection);
 
 void connection_readable(evutil_socket_t fd, short what, void *ctx)
@@ -108,7 +108,7 @@ static bool feed_step(struct connection *connection, struct span *bytes)
     case HTTP1_END:
         return on_end(connection, *bytes);
     case HTTP1_ERROR:
-        exchange_finish(exchange, end_of_fault(connection, *bytes));
+        exchange_finish(exchange, end_of_fault(connection));
         return false;
     }
     gw_assert(false); /* every event is above */
@@ -159,7 +159,6 @@ static bool on_end(struct connection *connection, struct span rest)
     if (exchange->status == 0) { /* the end of a 1xx: the answer is still to come */
         http1_parser_reset(&connection->parser);
         exchange->answer_begun = false;
-        exchange->message_from = exchange->bytes_in - rest.len;
         return true;
     }
     if (rest.len > 0)
@@ -168,26 +167,15 @@ static bool on_end(struct connection *connection, struct span rest)
     return false;
 }
 
-/* UP-9. A 204 or 304 that declares a body may be followed by one. */
+/* UP-9; keep_alive is false also where a 204 or 304 declares a body. */
 static bool may_be_kept(const struct http_head *head)
 {
-    if (!head->keep_alive || head->minor == 0 || head->framing == HTTP1_UNTIL_CLOSE)
-        return false;
-    if (head->status != 204 && head->status != 304)
-        return true;
-    const struct http_field *length = http_head_find(head, SPAN("content-length"), 0);
-    return http_head_find(head, SPAN("transfer-encoding"), 0) == NULL &&
-           (length == NULL || span_equal(length->value, SPAN("0")));
+    return head->keep_alive && head->minor > 0 && head->framing != HTTP1_UNTIL_CLOSE;
 }
 
-static enum attempt_end end_of_fault(const struct connection *connection, struct span rest)
+static enum attempt_end end_of_fault(const struct connection *connection)
 {
-    const struct exchange *exchange = connection->exchange;
-    uint64_t head_bytes = exchange->bytes_in - rest.len - exchange->message_from;
-    bool is_in_head = exchange->status == 0;
-    return is_in_head && head_bytes >= connection->parser.limits.head_bytes_max
-               ? END_answer_too_large
-               : END_bad_answer;
+    return connection->parser.over_limit ? END_answer_too_large : END_bad_answer;
 }
 
 /* A FIN may end an answer without a length; a reset never ends one well. */

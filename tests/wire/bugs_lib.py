@@ -10,7 +10,8 @@ import select
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import Case, Closed, Gateway, WireError, orders, rest, scratch, wait_until  # noqa: E402
+from harness import (BINARY, Case, Closed, Gateway, WireError, orders, rest, scratch,  # noqa: E402
+                     wait_until)
 
 PATIENT = {"connect": "5s", "send": "30s", "first_byte": "60s", "idle": "60s", "answer": "60s",
            "late": "10m"}
@@ -117,11 +118,12 @@ def starved_gateway(upstream, changes):
     that sets a file size limit; the limit stands for every kind of full disk."""
     folder = scratch("starved-")
     wrapper = os.path.join(folder, "recibo")
-    real = Gateway(start=False, directory=folder).binary
     with open(wrapper, "w", encoding="utf-8") as file:
-        file.write("#!/bin/sh\ntrap '' XFSZ\nexec '%s' \"$@\"\n" % real)
+        file.write("#!/bin/sh\ntrap '' XFSZ\nexec '%s' \"$@\"\n" % BINARY)
     os.chmod(wrapper, 0o755)
-    return Gateway(upstream, changes, directory=folder, binary=wrapper)
+    gateway = Gateway(upstream, changes, directory=folder, binary=wrapper)
+    gateway.owns_directory = True
+    return gateway
 
 
 def starve(gateway):

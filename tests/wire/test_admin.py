@@ -3,14 +3,16 @@
 import os
 import re
 import shutil
+import signal
 import socket
 import stat
 import subprocess
+import threading
 import unittest
 
 from admin_lib import (ALPHABET, AdminCase, Case, Client, Gateway, Upstream, answer, fetch, json,
                        orders, rest, token, wait_until)
-from harness import free_port, main
+from harness import free_port, main, wait
 
 READER, READER_ENTRY = token("reader", "read")
 SETTLER, SETTLER_ENTRY = token("settler", "read", "settle")
@@ -434,6 +436,26 @@ class Sockets(Case):
         for client in idle[40:]:
             self.assertEqual(client.request("GET", "/healthz").status, 200)
             client.close()
+
+    def test_readiness_ends_with_the_drain(self):
+        """While the last operation is still out: not ready, with the reason, but alive."""
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        upstream = self.use(Upstream(wait(go_on, answer(201))))
+        gateway = self.use(Gateway(upstream))
+        with gateway.client() as client:
+            client.send("POST", "/orders", [("Idempotency-Key", "k1")], {"order": 1})
+            wait_until(lambda: upstream.sends == 1)
+            gateway.signal(signal.SIGTERM)
+            port = gateway.admin_port
+            wait_until(lambda: fetch(port, "GET", "/readyz").status == 503)
+            self.assertIn("shutting down",
+                          self.assert_problem(fetch(port, "GET", "/readyz"), 503,
+                                              "not-ready")["detail"])
+            self.assertEqual(fetch(port, "GET", "/healthz").status, 200)
+            go_on.set()
+            self.assertEqual(client.read_response("POST").status, 201)
+        self.assertEqual(gateway.wait_exit(), 0)
 
     def test_a_stop_lets_calls_end(self):
         """SIGTERM while calls come in: each gets a whole answer or none, and the exit code is 0."""

@@ -1,7 +1,6 @@
 """Verdicts: what each does to the receipt and to the caller, and when it is refused."""
 
 import base64
-import threading
 
 from admin_lib import AdminCase, Client, json
 from harness import main, parallel
@@ -206,13 +205,8 @@ class Waiting(AdminCase):
             client.send("GET", ("/v1/operations", "/v1/operations/" + operation["id"],
                                 "/v1/summary", "/metrics")[i % 4], head)
             client.reset()
-        barrier = threading.Barrier(4)
-
-        def ask(index):
-            barrier.wait(30)
-            return self.gateway.admin("GET", "/v1/operations")[0]
-
-        self.assertEqual(parallel(4, ask), [200] * 4)
+        calls = parallel(4, lambda _: self.gateway.admin("GET", "/v1/operations")[0])
+        self.assertEqual(calls, [200] * 4)
         self.assertTrue(self.gateway.is_running())
 
     def test_calls_on_one_connection_come_in_order(self):

@@ -4,7 +4,8 @@ import subprocess
 import tempfile
 
 from bugs_lib import PATIENT, Reports, guarded, routes
-from harness import Gateway, Upstream, answer, chunked, encode_answer, interim, main, raw, rest, reset
+from harness import (Gateway, Upstream, answer, chunked, encode_answer, interim, main, raw, reset,
+                     rest)
 
 BIG = 2 << 20
 QUICK_S = 20  # a stall waits for the caller's own second or for ever; this is neither
@@ -43,7 +44,7 @@ class ExpectReports(Reports):
         self.assertEqual(self.upstream.sends, 4)
 
     def test_a_caller_that_does_not_wait_is_served_as_well(self):
-        """A body sent along with the expectation is taken; at most one 100 comes before the answer."""
+        """A body sent along with the expectation is taken; at most one 100 precedes the answer."""
         with self.gateway.client(timeout=QUICK_S) as client:
             for number in range(3):
                 client.send_raw(self.head("eager-%d" % number) + b'{"a":1}')
@@ -164,7 +165,7 @@ class InterimReports(Reports):
         self.assertEqual(self.upstream.sends, 1)
 
     def test_an_early_final_answer_is_passed_on_and_kept(self):
-        """413 before the body was read: handed over, recorded by the route's table, not repeated."""
+        """413 before the body was read: handed over, recorded by the table, not repeated."""
         early = answer(413, [("Connection", "close")], b"too much for me", close=True)
         self.upstream.on_head = lambda request: early
         body = {"order": "x" * (4 << 20)}

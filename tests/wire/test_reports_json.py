@@ -124,7 +124,7 @@ class JsonReports(Reports):
                 self.assertEqual(self.upstream.last.body, body)
 
     def test_doubles_pass_on_a_raw_route_byte_for_byte(self):
-        """A raw route compares bytes: a doubled member is sent as it came and equals only itself."""
+        """A raw route compares bytes: a doubled member is sent as it is, equal to itself only."""
         first = self.post("raw-double", b'{"qty":1,"qty":-1}', "/raw")
         self.assertEqual(first.status, 201, first)
         self.assertEqual(self.upstream.last.body, b'{"qty":1,"qty":-1}')
@@ -140,7 +140,7 @@ class DepthReports(Reports):
             self.upstream, routes(guarded(request_body_max="2MiB"), workers=2)))
 
     def test_depth_is_refused_and_the_process_lives(self):
-        """Brackets nested without end, closed or not, get 400; nothing crashes, others are served."""
+        """Brackets nested without end, closed or not, get 400; no crash, others are served."""
         bodies = [b"[" * DEEP, b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP,
                   b'{"a":' * DEEP + b"1" + b"}" * DEEP, b'[{"":' * DEEP,
                   b'{"a":[' * DEEP + b"]}" * DEEP, b"[[]," * 300 + b"[" * DEEP,

@@ -32,7 +32,7 @@ class SyntaxReports(Reports):
         self.assertEqual(self.gateway.operations(), [])
 
     def test_a_missing_key_is_told_apart_and_not_sent(self):
-        """Without a key on a route that requires one: 400 key-missing or key-invalid, nothing sent."""
+        """Without a key on a route that requires one: 400, told apart, nothing sent."""
         for headers in MISSING:
             with self.subTest(headers=headers):
                 response = self.gateway.post(None, {"order": 1}, headers=headers)
@@ -83,7 +83,7 @@ class SyntaxReports(Reports):
         self.assertEqual(self.upstream.sends, 2)
 
     def test_escapes_inside_quotes_are_read_once(self):
-        """An escaped quote or backslash is one character of the key, and another key than without."""
+        """An escaped quote or backslash is one character, and another key than without."""
         first = self.gateway.post(r'"a\"b\\c"', {"order": 1})
         self.assertEqual(first.status, 201, first)
         self.assert_replay(self.gateway.post(r'"a\"b\\c"', {"order": 1}), first)

@@ -46,9 +46,9 @@ CODINGS = {
     "hidden behind a bare LF": [b"X: y\nTransfer-Encoding: chunked"],
     "hidden behind a bare CR": [b"X: y\rTransfer-Encoding: chunked"],
 }
-LENGTHS = [b"+7", b"-7", b"0x7", b"7 7", b"7,7", b"7, 7", b"7;", b"7;x=1", b"", b" ", b"7.0", b"7e0",
-           b"\x0b7", b"7\x0c", b"7\x00", b"\xb27", b"0b111", b"0o7", b"7_0", b"seven", b"%37",
-           b"'7'", b'"7"', b"7\r\n 7"]
+LENGTHS = [b"+7", b"-7", b"0x7", b"7 7", b"7,7", b"7, 7", b"7;", b"7;x=1", b"", b" ", b"7.0",
+           b"7e0", b"\x0b7", b"7\x0c", b"7\x00", b"\xb27", b"0b111", b"0o7", b"7_0", b"%37",
+           b"seven", b"'7'", b'"7"', b"7\r\n 7"]
 HUGE = [b"4294967303", b"18446744073709551623", b"9223372036854775808", b"18446744073709551615",
         b"99999999999999999999999999999999", b"2147483655", b"1" * 500]
 CHUNK_LINES = {
@@ -126,7 +126,7 @@ class FramingReports(Reports):
             self.on_both_routes(field, [field], BODY)
 
     def test_numbers_too_large(self):
-        """A length over the limit, or over 64 bits, is refused at once, never wrapped or awaited."""
+        """A length over the limit, or over 64 bits, is refused at once, never wrapped."""
         for value in HUGE:
             with self.subTest(value=value):
                 self.assert_refused(post([b"Content-Length: " + value], BODY + HIDDEN), (400, 413))

@@ -66,7 +66,7 @@ class MismatchReports(Reports):
                 self.assert_refused_unknown(self.gateway.post(key, BODY))
 
     def test_after_an_operator_has_spoken(self):
-        """A changed body is 422 under every verdict: executed, executed without answer, abandoned."""
+        """A changed body is 422 under every verdict: executed (with answer or not), abandoned."""
         verdicts = (("executed", {"status": 201, "headers": {}, "body": {"id": 7}}, 201),
                     ("executed", None, 409), ("abandoned", None, 409))
         for number, (verdict, response, status) in enumerate(verdicts):
@@ -234,7 +234,7 @@ class RaceReports(Reports):
         self.assertEqual(sorted(r.json()["order"] for r in upstream.requests), list(range(25)))
 
     def test_losers_of_a_race_whose_call_is_lost_learn_that(self):
-        """When the first answer is lost, those who waited get the unknown, and nobody sends again."""
+        """When the first answer is lost, those who waited get the unknown; none is sent."""
         upstream = self.use(Upstream(hang()))
         gateway = self.use(Gateway(upstream, routes(
             guarded(on_pending={"wait": "60s"}), timeouts=HASTY)))

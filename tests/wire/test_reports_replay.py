@@ -107,7 +107,7 @@ class FramingReports(Reports):
     HOP = ("Transfer-Encoding", "Trailer", "Keep-Alive", "X-Checksum", "X-Hop", "TE", "Upgrade")
 
     def test_each_replay_is_framed_anew(self):
-        """Whatever framed the first answer, the replay is whole and the connection stays in step."""
+        """Whatever framed the first answer, the replay is whole, the connection in step."""
         upstream = self.use(Upstream(answer(201, body=b"the next one")))
         gateway = self.use(Gateway(upstream, routes(guarded())))
         for number, (name, (action, status, body)) in enumerate(self.CASES.items()):
@@ -160,7 +160,7 @@ class FramingReports(Reports):
 
 class MarkReports(Reports):
     def test_only_what_comes_from_a_receipt_is_marked(self):
-        """The first answer, even a failure, is unmarked; each repeat is marked and byte-identical."""
+        """The first answer, even a failure, is unmarked; each repeat is marked and identical."""
         upstream = self.use(Upstream(answer(402, [("Content-Type", "text/plain")], b"pay \xff!")))
         gateway = self.use(Gateway(upstream, routes(guarded())))
         first = gateway.post("k", {})
@@ -240,7 +240,7 @@ class SizeReports(Reports):
                     self.assertEqual(operation["state"], "completed")
 
     def test_a_huge_answer_does_not_grow_the_process(self):
-        """50 MiB in chunks: the caller gets all of it, the memory stays flat, nothing is re-sent."""
+        """50 MiB in chunks: the caller gets all of it, memory stays flat, nothing is re-sent."""
         piece = os.urandom(256 << 10)
         upstream = self.use(Upstream(chunked([piece] * 200, 200)))
         gateway = self.gateway_with(upstream)

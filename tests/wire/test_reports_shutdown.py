@@ -46,7 +46,7 @@ class DrainReports(Reports):
         self.assertEqual(self.upstream.sends, sends)
 
     def test_an_answer_after_the_drain_is_an_unknown(self):
-        """Past the limit: exit 0, unknown written before the exit, told to the caller, not re-sent."""
+        """Past the limit: exit 0, unknown on record before it, told to the caller, not re-sent."""
         gateway = self.start(SHORT, hang())
         self.assertEqual(gateway.stop(), 0)
         try:

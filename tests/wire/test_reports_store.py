@@ -148,7 +148,7 @@ class FileReports(Reports):
         self.refused(foreign)
 
     def test_a_writer_from_outside_cannot_make_it_send(self):
-        """Another program that holds the file for a while costs time or 503s, never a send twice."""
+        """Another program that holds the file costs time or 503s, never a second send."""
         upstream = self.use(Upstream(answer(201, body=b"done")))
         gateway = self.use(Gateway(upstream, routes(guarded())))
         self.assertEqual(gateway.post("before", BODY).status, 201)

@@ -18,7 +18,7 @@ UNSAFE = [{"name": "unsafe", "mode": "pass",
 
 class IdleCloseReports(Reports):
     def test_an_upstream_that_closes_just_then_loses_and_doubles_nothing(self):
-        """2,000 POSTs each timed at the upstream's idle close: none is doubled, none lacks a receipt."""
+        """2,000 POSTs timed at the upstream's idle close: none is doubled or lacks a receipt."""
         upstream = self.use(Upstream(answer_then_close_idle(answer(201, body=b"done"), IDLE_S)))
         gateway = self.use(Gateway(upstream, routes(
             guarded(), timeouts=PATIENT, log={"level": "error"})))
@@ -115,7 +115,7 @@ class HiddenRepeatReports(Reports):
                     self.assertEqual(gateway.post("next", {"order": 2}).status, 201)
 
     def test_unprotected_unsafe_methods_are_not_sent_again_either(self):
-        """On a pass route POST, PUT and DELETE are sent once, whatever becomes of the connection."""
+        """On a pass route POST, PUT and DELETE are sent once, whatever becomes of it."""
         for name, (action, _) in self.LOSSES.items():
             for method in ("POST", "PUT", "DELETE"):
                 with self.subTest(loss=name, method=method):
@@ -286,7 +286,8 @@ class CutReports(Reports):
         "within the head": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-"),
     }
     MALFORMED = {
-        "two lengths": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+        "two lengths": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n"
+                           b"\r\nabcd"),
         "length and chunked": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: "
                                   b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
         "signed length": raw(b"HTTP/1.1 200 OK\r\nContent-Length: +3\r\n\r\nabc"),

@@ -109,8 +109,8 @@ static const struct bad_case cases[] = {
     {"memory",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nlimits: {memory_max: 300MiB}\n"),
-     "E t.yaml:5:22: limits.memory_max: the worst case of this file is 399 MiB, over 300 MiB; "
-     "raise it, or lower request_body_max, replay_body_max, route_in_flight, late_max or "
+     "E t.yaml:5:22: limits.memory_max: the worst case of this file is 335 MiB, over 300 MiB; "
+     "raise it, or lower request_body_max, replay_body_max, bodies, route_in_flight, late_max or "
      "connections"},
     {"unsafe pass",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
@@ -428,8 +428,9 @@ static const struct bad_case cases[] = {
     {"replay over answer",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, replay_body_max: 65MiB}\n"),
-     "E t.yaml:1:1: limits.memory_max: the worst case of this file is 9999 MiB, over 2 GiB; raise "
-     "it, or lower request_body_max, replay_body_max, route_in_flight, late_max or connections\nW "
+     "E t.yaml:1:1: limits.memory_max: the worst case of this file is 9936 MiB, over 2 GiB; raise "
+     "it, or lower request_body_max, replay_body_max, bodies, route_in_flight, late_max or "
+     "connections\nW "
      "t.yaml:4:76: routes[0].replay_body_max: over limits.answer_body_max; answers between the two "
      "are cut off, not kept"},
 };

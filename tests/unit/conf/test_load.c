@@ -413,6 +413,7 @@ static void test_keys_of_every_kind(void **state)
     assert_int_equal(routes[3].key.part_count, 2);
     assert_int_equal(routes[3].key.parts[0].from, KEY_FROM_JSON);
     assert_span(routes[3].key.parts[1].name, "X-Line");
+    assert_true(routes[3].key.parts[0].required && routes[3].key.parts[1].required);
     assert_false(routes[3].replace_on_change);
     assert_true(routes[4].key.grammar.strict && routes[4].passes_key);
     assert_int_equal(routes[4].quiet_ms, 0);

@@ -1,5 +1,7 @@
 /* Every way in which a call can end is told by its own name, with the exact number
  * of request bytes that left. */
+#include <fcntl.h>
+
 #include "tests/unit/gateway/upstream_fixture.h"
 
 #define GOOD "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -53,27 +55,40 @@ static void test_connect_refused(void **state)
     world_fini(&world);
 }
 
-static void test_never_meets_itself(void **state)
+/* A socket that has met itself, as the kernel can make one for a free local port. */
+static int connect_to_itself(struct address *ret)
 {
-    /* Nobody listens on a port that the kernel may pick for our own end: a connection that has
-     * met itself is a refused one, and its request is not its answer. */
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ret->of.v4 =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ret->len = sizeof(ret->of.v4);
+    assert_int_equal(bind(fd, &ret->of.any, ret->len), 0);
+    assert_int_equal(getsockname(fd, &ret->of.any, &ret->len), 0);
+    assert_int_equal(connect(fd, &ret->of.any, ret->len), 0);
+    return fd;
+}
+
+static void test_never_speaks_to_itself(void **state)
+{
+    /* Nobody listens on a port that the kernel has picked for our own end too: that is a refused
+     * connection, and the request does not come back as its own answer. */
     (void)state;
     struct server server;
     struct world world;
     struct caller caller;
-    bool is_even = false; /* the kernel connects from even ports first */
-    for (int i = 0; i < 1000 && !is_even; i++) {
-        server_listen(&server, 1);
-        server_join(&server);
-        is_even = server.port % 2 == 0;
-    }
+    server_listen(&server, 8);
     world_init(&world, server.port);
-    for (int i = 0; i < 30000; i++) {
-        call_run(&world, &caller);
-        assert_int_equal(caller.facts.end, END_connect_refused);
-        assert_int_equal(caller.facts.bytes_out, 0);
-    }
+    call_begin(&world, &caller);
+    struct connection *connection = ((struct exchange *)caller.call)->connection;
+    int fd = connect_to_itself(&connection->addresses.items[0]);
+    assert_int_equal(dup3(fd, connection->fd, O_CLOEXEC), connection->fd);
+    close(fd);
+    connection_connected(connection);
+    world_run(&world, &caller.done, 1);
+    assert_int_equal(caller.facts.end, END_connect_refused);
+    assert_int_equal(caller.facts.bytes_out, 0);
     world_fini(&world);
+    server_join(&server);
 }
 
 static int connect_to_port(uint16_t port)
@@ -271,6 +286,56 @@ static void test_idle_timeout(void **state)
     server_join(&server);
 }
 
+static void serve_half_unread(struct server *server)
+{
+    int fd = server_accept(server);
+    server_say(fd, server->ctx);
+    server_wait(server);
+    close(fd);
+}
+
+static void test_early_answer_stands_still(void **state)
+{
+    /* Once an early answer has begun, what stands still is the answer, not the sending. */
+    (void)state;
+    struct server server;
+    struct world world;
+    struct caller caller;
+    server_start(&server, serve_half_unread,
+                 "HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\nab");
+    world_init(&world, server.port);
+    world.policy.idle_ms = 50;
+    size_t len = 32 << 20;
+    char *bytes = calloc(1, len);
+    struct upstream_call_options options = caller_options(&world, &caller);
+    options.request.body = span_of(bytes, len);
+    assert_int_equal(upstream_http_ops.start(world.port, &options, &caller.call), GW_OK);
+    world_run(&world, &caller.done, 1);
+    assert_int_equal(caller.facts.end, END_idle_timeout);
+    assert_int_equal(caller.facts.status, 413);
+    world_fini(&world);
+    server_go(&server);
+    server_join(&server);
+    free(bytes);
+}
+
+static void test_declared_length(void **state)
+{
+    /* A declared length over the limit is enough; its bytes are not waited for. */
+    (void)state;
+    struct server server;
+    struct world world;
+    struct caller caller;
+    server_start(&server, serve_half, "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n");
+    world_init(&world, server.port);
+    call_run(&world, &caller);
+    assert_int_equal(caller.facts.end, END_answer_too_large);
+    assert_int_equal(caller.facts.status, 200);
+    world_fini(&world);
+    server_go(&server);
+    server_join(&server);
+}
+
 static void test_interim_is_no_first_byte(void **state)
 {
     /* A 1xx and then nothing is an answer that never came, not one that stood still. */
@@ -435,12 +500,21 @@ static void test_answer_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answered),         cmocka_unit_test(test_connect_refused),
-        cmocka_unit_test(test_connect_timeout),  cmocka_unit_test(test_dns_failed),
-        cmocka_unit_test(test_queue_timeout),    cmocka_unit_test(test_waiting_is_bounded),
-        cmocka_unit_test(test_send_stalled),     cmocka_unit_test(test_answer_timeout),
-        cmocka_unit_test(test_idle_timeout),     cmocka_unit_test(test_interim_is_no_first_byte),
-        cmocka_unit_test(test_breaks),           cmocka_unit_test(test_interims_are_bounded),
+        cmocka_unit_test(test_answered),
+        cmocka_unit_test(test_connect_refused),
+        cmocka_unit_test(test_connect_timeout),
+        cmocka_unit_test(test_never_speaks_to_itself),
+        cmocka_unit_test(test_early_answer_stands_still),
+        cmocka_unit_test(test_declared_length),
+        cmocka_unit_test(test_dns_failed),
+        cmocka_unit_test(test_queue_timeout),
+        cmocka_unit_test(test_waiting_is_bounded),
+        cmocka_unit_test(test_send_stalled),
+        cmocka_unit_test(test_answer_timeout),
+        cmocka_unit_test(test_idle_timeout),
+        cmocka_unit_test(test_interim_is_no_first_byte),
+        cmocka_unit_test(test_breaks),
+        cmocka_unit_test(test_interims_are_bounded),
         cmocka_unit_test(test_answer_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ struct user {
     uint16_t status;
     uint64_t received, to_send, sent;
     size_t piece;
+    bool mixes;  /* small and large pieces in turn */
     bool pauses; /* after each piece of the answer */
     bool is_paused;
     enum point abort_at;
@@ -48,7 +49,8 @@ static void pump(struct user *user)
     bool goes_on = true;
     while (goes_on && user->sent < user->to_send) {
         uint64_t left = user->to_send - user->sent;
-        size_t len = left < user->piece ? (size_t)left : user->piece;
+        size_t piece = user->mixes && user->sent % 3 != 0 ? 7 : user->piece;
+        size_t len = left < piece ? (size_t)left : piece;
         for (size_t i = 0; i < len; i++)
             bytes[i] = byte_at(user->sent + i);
         user->is_inside = true;
@@ -279,7 +281,7 @@ static void test_chunked(void **state)
 {
     /* The stream frames what is sent as chunks, of small and of large pieces, or of none. */
     (void)state;
-    const size_t pieces[] = {1, 100, 8192, 65536, 300000, 1};
+    const size_t pieces[] = {1, 100, 8192, 20000, 65536, 300000, 1};
     for (size_t i = 0; i < GW_COUNT(pieces); i++) {
         struct server server;
         struct world world;
@@ -289,6 +291,7 @@ static void test_chunked(void **state)
         world_init(&world, server.port);
         user_init(&user, &world);
         user.piece = pieces[i];
+        user.mixes = pieces[i] == 20000;
         user.to_send = wanted;
         user_start(&user, "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", true,
                    true);
