@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <event2/thread.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <signal.h>
@@ -366,6 +367,11 @@ enum gw_status boot_serve(struct conf *conf, struct gw_error *err)
         return gw_error_set(err, GW_NOMEM, "out of memory");
     boot->conf = conf;
     (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
+    /* The loops share nothing, but libevent's source of random numbers for DNS is one. */
+    if (evthread_use_pthreads() != 0) {
+        free(boot);
+        return gw_error_set(err, GW_NOMEM, "libevent cannot be made ready for threads");
+    }
     enum gw_status status = start(boot, err);
     if (status == GW_OK) {
         atomic_store(&boot->ready, true);

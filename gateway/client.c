@@ -156,7 +156,7 @@ void client_die(struct client *client)
 {
     if (client->state == CLIENT_DEAD)
         return;
-    (void)event_del(&client->read_event); /* before the descriptor goes: the changelist needs it */
+    (void)event_del(&client->read_event); /* before the descriptor goes */
     (void)event_del(&client->write_event);
     (void)event_del(&client->timer);
     (void)close(client->fd); /* nothing is lost: replies were written or given up */

@@ -118,6 +118,13 @@ static void message_ended(struct client *client)
         client_reply_is_out(client);
 }
 
+static void stream_breaks(struct client *client, enum problem problem)
+{
+    client->close_after = true;
+    client_set_state(client, CLIENT_FLOW);
+    client->flow->stream_events->broken(client->flow, problem);
+}
+
 static void message_broke(struct client *client)
 {
     client->message_done = false;
@@ -126,8 +133,10 @@ static void message_broke(struct client *client)
         body_ends(client, client->parser.fault.status == 413 ? BODY_TOO_LARGE : BODY_BAD);
     else if (client->state == CLIENT_IDLE || client->state == CLIENT_HEAD)
         refuse(client, problem_of_fault(client->parser.fault.status), client->parser.fault.text);
+    else if (client->state == CLIENT_STREAM)
+        stream_breaks(client, problem_of_fault(client->parser.fault.status));
     else
-        client_die(client); /* a stream, or the rest of a body nobody wants */
+        client_die(client); /* the rest of a body nobody wants */
 }
 
 static bool wants_bytes(const struct client *client)
@@ -296,7 +305,7 @@ void client_timer_fires(evutil_socket_t fd, short what, void *ctx)
         if (client->stream_paused || client->message_done)
             client_set_timer(client, worker_conf(client->worker)->limits.idle_time_ms);
         else
-            client_die(client);
+            stream_breaks(client, PROBLEM_REQUEST_TIMEOUT);
         break;
     case CLIENT_FLOW:
     case CLIENT_IDLE:

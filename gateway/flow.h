@@ -65,7 +65,9 @@ struct flow_stream_events {
     void (*body)(struct flow *flow, struct span bytes);
     void (*body_end)(struct flow *flow);
     void (*writable)(struct flow *flow);
-    void (*gone)(struct flow *flow); /* the caller left, or broke the protocol */
+    void (*gone)(struct flow *flow); /* the caller left */
+    /* The body will not become whole: the call is broken off, the problem told if it still can. */
+    void (*broken)(struct flow *flow, enum problem problem);
 };
 
 #define FLOW_TRAIL_LENGTH 16

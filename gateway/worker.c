@@ -342,8 +342,9 @@ static bool make_loop(struct worker *worker)
     struct event_config *config = event_config_new();
     if (config == NULL)
         return false;
-    bool ok = event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK |
-                                                EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0;
+    /* No changelist: it would speak to the kernel of descriptors that are closed by then
+     * and may be another thread's. Events stay registered over many requests anyway. */
+    bool ok = event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) == 0;
     worker->base = ok ? event_base_new_with_config(config) : NULL;
     event_config_free(config);
     if (worker->base == NULL || store_inbox_new(&worker->inbox, NULL) != GW_OK)

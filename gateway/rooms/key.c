@@ -43,6 +43,16 @@ static enum key_verdict key_of_header(struct flow *flow, const struct key_source
     return verdict;
 }
 
+/* As with two header lines: the upstream may read the other field of that name (KEY-6). */
+static bool form_has_it_twice(struct flow *flow, const struct parsed_body *body, struct span name)
+{
+    struct span content = gw_buf_span(&flow->body);
+    uint32_t first = body->is_form ? form_find(content, body->pairs, body->pair_count, name) : 0;
+    return body->is_form && first != JSON_NONE &&
+           form_find(content, body->pairs + first + 1, body->pair_count - first - 1, name) !=
+               JSON_NONE;
+}
+
 static enum key_verdict key_of_content(struct flow *flow, const struct key_source *source,
                                        const struct parsed_body *body, struct span *ret_key,
                                        struct key_fault *ret_fault)
@@ -58,6 +68,10 @@ static enum key_verdict key_of_content(struct flow *flow, const struct key_sourc
         *ret_fault = (struct key_fault){
             "The route takes the key from the request's content, and it is not there."};
         return KEY_MISSING;
+    }
+    if (source->from == KEY_FROM_FORM && form_has_it_twice(flow, body, source->name)) {
+        *ret_fault = (struct key_fault){"The form has the field of the key more than once."};
+        return KEY_INVALID;
     }
     if (!is_string) {
         *ret_fault = (struct key_fault){"The key in the body must be a JSON string."};

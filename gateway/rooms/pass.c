@@ -4,6 +4,7 @@
 #include "gateway/reply_head.h"
 #include "gateway/worker.h"
 
+#include "base/text.h"
 #include "policy/headers.h"
 
 enum pass_stage { PASS_START, PASS_STREAMING, PASS_OVER };
@@ -32,16 +33,27 @@ static void over(struct flow *flow)
 
 /* ---- from the upstream ---- */
 
+/* An answer without a body still says how long it would have been, if that is clear. */
+static bool write_said_length(const struct http_head *head, struct gw_buf *out)
+{
+    const struct http_field *field = http_head_find(head, SPAN("Content-Length"), 0);
+    uint64_t length = 0;
+    if (field == NULL || !gw_parse_u64(field->value, &length) ||
+        http_head_find(head, SPAN("Content-Length"), (uint32_t)(field - head->fields) + 1) != NULL)
+        return true;
+    return http1_write_number_field(out, SPAN("Content-Length"), length);
+}
+
 static bool write_framing(struct flow *flow, struct pass *pass)
 {
     const struct http_head *head = flow->answer.head;
     struct gw_buf *out = &flow->reply.head;
     pass->without_body =
         span_equal(flow->head->method, SPAN("HEAD")) || head->status == 204 || head->status == 304;
-    if (head->framing == HTTP1_LENGTH && head->status != 204)
-        return http1_write_number_field(out, SPAN("Content-Length"), head->content_length);
     if (pass->without_body)
-        return true;
+        return head->status == 204 || write_said_length(head, out);
+    if (head->framing == HTTP1_LENGTH)
+        return http1_write_number_field(out, SPAN("Content-Length"), head->content_length);
     if (head->framing == HTTP1_NO_BODY)
         return http1_write_number_field(out, SPAN("Content-Length"), 0);
     pass->chunked = flow->head->minor > 0;
@@ -186,10 +198,27 @@ static void caller_is_gone(struct flow *flow)
     over(flow);
 }
 
+static void request_broke(struct flow *flow, enum problem problem)
+{
+    struct pass *pass = pass_of(flow);
+    if (pass->stream != NULL)
+        upstream_stream_abort(pass->stream);
+    pass->stream = NULL;
+    if (pass->head_sent) {
+        stop(flow, false);
+        return;
+    }
+    flow->problem = problem;
+    flow->problem_detail = SPAN("The body did not arrive whole and well-formed. The call to the "
+                                "upstream was broken off in the middle.");
+    over(flow);
+}
+
 static const struct flow_stream_events client_events = {.body = request_body,
                                                         .body_end = request_end,
                                                         .writable = caller_takes_more,
-                                                        .gone = caller_is_gone};
+                                                        .gone = caller_is_gone,
+                                                        .broken = request_broke};
 
 static enum flow_next begin(struct flow *flow)
 {

@@ -39,11 +39,11 @@ enum gw_status origin_get(struct upstream_port *port, const struct upstream_poli
 /* By what it is, not by the address of its policy: that changes with each reload. */
 static struct origin *find(struct upstream_port *port, const struct upstream_policy *policy)
 {
-    struct origin *origin;
-    TAILQ_FOREACH(origin, &port->origins, link)
-    if (origin->port_number == policy->port && span_equal(origin->name, policy->name) &&
-        span_equal(origin->host, policy->host))
-        return origin;
+    for (struct origin *origin = TAILQ_FIRST(&port->origins); origin != NULL;
+         origin = TAILQ_NEXT(origin, link))
+        if (origin->port_number == policy->port && span_equal(origin->name, policy->name) &&
+            span_equal(origin->host, policy->host))
+            return origin;
     return NULL;
 }
 
@@ -51,10 +51,9 @@ static bool make_room(struct upstream_port *port)
 {
     if (port->origin_count < UPSTREAM_ORIGINS_MAX)
         return true;
-    struct origin *origin;
-    TAILQ_FOREACH(origin, &port->origins, link)
-    if (origin->exchanges == 0 && origin->connections == 0)
-        break;
+    struct origin *origin = TAILQ_FIRST(&port->origins);
+    while (origin != NULL && (origin->exchanges > 0 || origin->connections > 0))
+        origin = TAILQ_NEXT(origin, link);
     if (origin == NULL)
         return false;
     TAILQ_REMOVE(&port->origins, origin, link);

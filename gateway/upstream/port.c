@@ -90,9 +90,9 @@ static void on_turn(evutil_socket_t fd, short what, void *ctx)
     port->turn_is_due = false;
     if (port->service_is_due) {
         port->service_is_due = false;
-        struct origin *origin;
-        TAILQ_FOREACH(origin, &port->origins, link)
-        origin_serve(origin);
+        for (struct origin *origin = TAILQ_FIRST(&port->origins); origin != NULL;
+             origin = TAILQ_NEXT(origin, link))
+            origin_serve(origin);
     }
     const struct exchange *last = TAILQ_LAST(&port->turn_list, exchange_list);
     bool is_last = last == NULL;
@@ -124,9 +124,9 @@ static void on_sweep(evutil_socket_t fd, short what, void *ctx)
     GW_CAST(port, ctx, upstream_port, UPSTREAM_PORT_TAG);
     port->sweep_is_on = false;
     int64_t now_ms = port_now(port);
-    struct origin *origin;
-    TAILQ_FOREACH(origin, &port->origins, link)
-    origin_close_kept(origin, now_ms);
+    for (struct origin *origin = TAILQ_FIRST(&port->origins); origin != NULL;
+         origin = TAILQ_NEXT(origin, link))
+        origin_close_kept(origin, now_ms);
     port_schedule_sweep(port);
 }
 

@@ -48,7 +48,7 @@ class BodyKeys(Reports):
         self.assert_each_refused(self.form_gateway(), BAD_FORM, FORM_TYPE)
 
     def test_spellings_of_a_json_key_are_one_key(self):
-        """Escapes, order and spacing do not make another key; a header of the usual name is none."""
+        """Escapes, order and spacing make no other key; a header of the usual name is none."""
         gateway = self.json_gateway()
         first = gateway.request("POST", "/orders", JSON_TYPE, b'{"key":"ok-1","what":7}')
         for body in (b'{"what":7,"key":"ok-1"}', b'{ "k\\u0065y" : "o\\u006b-1", "what": 7 }'):
@@ -69,7 +69,7 @@ class BodyKeys(Reports):
         self.assertEqual(self.upstream.sends, 1)
 
     def test_a_path_key_is_its_segment(self):
-        """One {name} of the path: other targets are other keys or mismatches, never a second send."""
+        """One {name} of the path: other targets are other keys or mismatches; none runs twice."""
         gateway = self.gateway_with({"from": "path", "name": "id"}, "json", {"json": "/what"},
                                     path="/orders/{id}")
         first = gateway.request("POST", "/orders/a", JSON_TYPE, b"{}")

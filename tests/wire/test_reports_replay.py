@@ -198,6 +198,10 @@ class MarkReports(Reports):
                          gateway.post("k", {"x": 1}), gateway.post(None, {})):
             self.assertNotIn(MARK, response.headers, response)
             self.assertGreaterEqual(response.status, 400)
+            problem = response.json()  # some libraries look for `error`, not at the status
+            self.assertEqual(problem["error"]["code"], problem["code"])
+            self.assertEqual(problem["error"]["message"], problem["detail"])
+            self.assertTrue(problem["error"]["type"].endswith("_error"), problem)
 
 
 class SizeReports(Reports):

@@ -321,7 +321,7 @@ class CutReports(Reports):
                 self.assert_problem(response, 502, "upstream-bad-response")
                 self.assertNotIn(b"0123", response.body)
                 ends = ("closed_no_answer", "reset_no_answer", "cut_answer") \
-                    if name in self.BROKEN else ("bad_answer",)
+                    if name in self.BROKEN else ("bad_answer", "answer_too_large")
                 operation = self.assert_unknown(gateway, "k", ends)
                 attempt = operation["attempts"][0]
                 self.assertGreater(attempt["bytes_out"], 0)
