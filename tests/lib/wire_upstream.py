@@ -43,6 +43,9 @@ class Received:
     def get(self, name, default=None):
         return self.headers.get(name, default)
 
+    def all(self, name):
+        return self.headers.all(name)
+
     def json(self):
         return json.loads(self.body)
 

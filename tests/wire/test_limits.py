@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import ORDER, SOON, Guarded, send_post  # noqa: E402
-from harness import Client, answer, hang, main, orders, pause, rest, wait_until  # noqa: E402
+from harness import Client, answer, hang, main, pause, rest, wait_until  # noqa: E402
 
 BODY_MAX = 2048
 JSON = ("Content-Type", "application/json")
@@ -61,8 +61,8 @@ class Heads(Guarded):
                 client.send_raw(data)
                 self.assertEqual(client.read_response().status, 201)
                 self.sends += 1
-            self.assert_refused(self.get(headers=fields + [("X-M", "1")]), 431,
-                                "headers-too-large")
+            over = fields[:-1] + [(fields[-1][0], fields[-1][1] + "a")]
+            self.assert_refused(self.get(headers=over), 431, "headers-too-large")
 
     def test_a_head_without_end(self):
         """It is not collected until it ends: the answer comes while it is still growing."""
@@ -272,12 +272,6 @@ class Counts(Guarded):
             self.assertEqual(self.gateway.post("k%d" % number, ORDER).status, 504)
         self.assertEqual(self.gateway.metrics()["recibo_late_listening"], 1)
         self.upstream.wait_open(1)
-
-    def test_no_limit_leaves_a_receipt(self):
-        """The routes' own counts are told apart from those of the process."""
-        self.start(routes=[orders(limits={"route_in_flight": 1}), rest()])
-        self.assertEqual(self.gateway.post("k1", ORDER).status, 201)
-        self.assertEqual(self.gateway.metrics()["recibo_flows"], 0)
 
 
 if __name__ == "__main__":
