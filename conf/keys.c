@@ -120,6 +120,11 @@ void load_key(struct loader *loader, const struct cursor *cursor, struct route_p
     load_source(loader, &key, route, &route->key);
     if (route->key.from == KEY_FROM_ALL)
         load_parts(loader, &key, route);
+    /* A key in the content is known when the body is read, and then nothing streams any more. */
+    if (!route->key.required && route->key.from != KEY_FROM_HEADER)
+        key_error(loader, &key, "required",
+                  "false: only a key from a header may be left out; a request without this key is "
+                  "refused");
 }
 
 /* ---- labels share the sources ---- */

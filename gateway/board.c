@@ -290,7 +290,6 @@ bool board_wait(struct board *board, struct board_waiter *waiter)
     if (room) {
         struct board_waiter **bucket = waiter_bucket(board, &waiter->identity);
         waiter->next = *bucket;
-        waiter->is_listed = true;
         *bucket = waiter;
         board->waiter_count++;
     }
@@ -307,7 +306,6 @@ bool board_unwait(struct board *board, struct board_waiter *waiter)
         at = &(*at)->next;
     if (*at == waiter) {
         *at = waiter->next;
-        waiter->is_listed = false;
         board->waiter_count--;
         taken = true;
     }
@@ -327,7 +325,6 @@ void board_wake(struct board *board, const struct store_identity *identity)
             continue;
         }
         *at = waiter->next;
-        waiter->is_listed = false;
         board->waiter_count--;
         waiter->next = woken;
         woken = waiter;

@@ -58,7 +58,7 @@ struct board_route {
 };
 
 struct board;
-struct board *board_new(const struct conf *conf); /* keeps a reference; NULL: out of memory */
+struct board *board_new(const struct conf *conf); /* borrows it; NULL: out of memory */
 void board_free(struct board *board);
 
 struct board_route *board_route(struct board *board, const struct route_policy *route);
@@ -92,7 +92,6 @@ struct board_waiter {
     struct store_identity identity;
     struct store_op wake; /* inbox, done and ctx set by the waiter */
     struct board_waiter *next;
-    bool is_listed;
 };
 /* false: limits.waiters are waiting already. */
 bool board_wait(struct board *board, struct board_waiter *waiter);

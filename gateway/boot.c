@@ -12,12 +12,11 @@
 #include <event2/thread.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define LISTENERS_MAX  64
@@ -50,32 +49,8 @@ static enum gw_status listen_failed(struct gw_error *err, const struct conf_addr
                         address->text.ptr, address->line, strerror(errno));
 }
 
-static enum gw_status listen_unix(const struct conf_address *address, int *ret_fd,
-                                  struct gw_error *err)
-{
-    struct sockaddr_un where = {.sun_family = AF_UNIX};
-    if (address->host.len >= sizeof(where.sun_path))
-        return gw_error_set(err, GW_INVALID, "the socket path %.*s is too long",
-                            (int)address->host.len, address->host.ptr);
-    memcpy(where.sun_path, address->host.ptr, address->host.len);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    struct stat old;
-    /* A socket that an earlier life left behind; anything else of that name stays. */
-    if (stat(where.sun_path, &old) == 0 && S_ISSOCK(old.st_mode))
-        (void)unlink(where.sun_path); /* bind says it if that failed */
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&where, sizeof(where)) != 0 ||
-        listen(fd, LISTEN_BACKLOG) != 0) {
-        enum gw_status status = listen_failed(err, address);
-        if (fd >= 0)
-            (void)close(fd);
-        return status;
-    }
-    *ret_fd = fd;
-    return GW_OK;
-}
-
-static enum gw_status listen_tcp(const struct conf_address *address, int *ret_fd,
-                                 struct gw_error *err)
+static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
+                                struct gw_error *err)
 {
     const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
                                    .ai_family = AF_UNSPEC,
@@ -107,7 +82,7 @@ static unsigned port_of(int fd)
     struct sockaddr_storage own;
     socklen_t len = sizeof(own);
     char port[8] = "0";
-    if (getsockname(fd, (struct sockaddr *)&own, &len) == 0 && own.ss_family != AF_UNIX)
+    if (getsockname(fd, (struct sockaddr *)&own, &len) == 0)
         (void)getnameinfo((const struct sockaddr *)&own, len, NULL, 0, port, sizeof(port),
                           NI_NUMERICSERV); /* leaves "0" if it cannot */
     return (unsigned)strtoul(port, NULL, 10);
@@ -119,9 +94,7 @@ static enum gw_status open_listeners(struct boot *boot, struct gw_error *err)
         const struct conf_address *address = &boot->conf->listen[i];
         if (boot->fd_count == LISTENERS_MAX)
             return gw_error_set(err, GW_LIMIT, "at most %d listeners", LISTENERS_MAX);
-        enum gw_status status = address->is_unix
-                                    ? listen_unix(address, &boot->fds[boot->fd_count], err)
-                                    : listen_tcp(address, &boot->fds[boot->fd_count], err);
+        enum gw_status status = listen_on(address, &boot->fds[boot->fd_count], err);
         if (status != GW_OK)
             return status;
         const struct gw_log_pair pairs[] = {{"address", address->text, 0},
@@ -161,12 +134,9 @@ static enum gw_status load_pauses(struct boot *boot, struct gw_error *err)
     op.inbox = inbox;
     if (status == GW_OK)
         status = store_submit(boot->store, &op);
+    struct pollfd poll_for = {.fd = inbox == NULL ? -1 : store_inbox_fd(inbox), .events = POLLIN};
     while (status == GW_OK && !wait.done) {
-        fd_set set;
-        FD_ZERO(&set);
-        FD_SET(store_inbox_fd(inbox), &set);
-        if (select(store_inbox_fd(inbox) + 1, &set, NULL, NULL, NULL) < 0 && errno != EINTR)
-            status = gw_error_set(err, GW_IO, "waiting for the store: %s", strerror(errno));
+        (void)poll(&poll_for, 1, -1); /* early or late: the drain tells */
         store_inbox_drain(inbox);
     }
     if (status == GW_OK && op.out.status != GW_OK)
@@ -208,11 +178,6 @@ static void spool_dir(const struct conf *conf, char *ret_dir, size_t len)
 
 /* ---- the process ---- */
 
-static void fresh_random(void *ret_bytes, size_t len)
-{
-    gw_random(ret_bytes, len);
-}
-
 static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
 {
     spool_dir(boot->conf, boot->spool, sizeof(boot->spool));
@@ -220,7 +185,7 @@ static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
                                        .store = boot->store,
                                        .board = boot->board,
                                        .upstream = &upstream_http_ops,
-                                       .random = fresh_random};
+                                       .random = gw_random};
     for (uint32_t i = 0; i < boot->conf->workers && i < WORKERS_MAX; i++) {
         const struct worker_options options = {.index = i,
                                                .listen_fds = boot->fds,
@@ -367,6 +332,7 @@ enum gw_status boot_serve(struct conf *conf, struct gw_error *err)
         return gw_error_set(err, GW_NOMEM, "out of memory");
     boot->conf = conf;
     (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
+    (void)signal(SIGXFSZ, SIG_IGN); /* writes over a limit of file sizes say EFBIG */
     /* The loops share nothing, but libevent's source of random numbers for DNS is one. */
     if (evthread_use_pthreads() != 0) {
         free(boot);

@@ -209,9 +209,10 @@ void client_drain(struct client *client)
 
 void client_abort(struct client *client)
 {
-    /* A flow that only waits for its end gives its answer; that end is near now. */
-    bool ends_soon =
-        client->state == CLIENT_FLOW && client->flow != NULL && client->flow->stream_events == NULL;
+    /* A flow that only waits for its end gives its answer; that end is near now. One whose
+     * answer is being read has had its time: a slow reader would hold the process for ever. */
+    bool ends_soon = client->state == CLIENT_FLOW && client->flow != NULL &&
+                     client->flow->stream_events == NULL && client->reply == NULL;
     if (!ends_soon)
         client_die(client);
 }

@@ -49,8 +49,8 @@ struct client_ops {
     bool (*must_close)(const struct client *client);
     /* true: gone, in one way or another, before this returned. false: flow_resume() follows. */
     bool (*send)(struct client *client, struct reply *reply);
-    /* Streaming, for pass: see gateway/rooms/pass.c. Body pieces come to flow->stream_body;
-     * false from write: wait for flow->stream_writable. */
+    /* Streaming, for pass: see gateway/rooms/pass.c. Body pieces come to
+     * flow->stream_events->body; false from write: wait for its writable. */
     void (*stream_body)(struct client *client);
     void (*pause_body)(struct client *client);
     void (*resume_body)(struct client *client);

@@ -32,7 +32,8 @@ static struct flow *make(struct flow *flow)
 void late_begin(struct flow *flow)
 {
     const struct upstream_ops *upstream = worker_ports(flow->worker)->upstream;
-    struct flow *late = make(flow);
+    /* A stopping process listens no longer: it would not end before the time is over. */
+    struct flow *late = worker_is_draining(flow->worker) ? NULL : make(flow);
     upstream->set_context(flow->call, late);
     if (late == NULL) {
         upstream->cancel(flow->call);

@@ -8,7 +8,7 @@
 #include "policy/headers.h"
 
 #define REDACTED       "[redacted]"
-#define REDACTIONS_MAX 32
+#define REDACTIONS_MAX 64 /* as many as a route may list */
 
 static void collect(void *ctx, struct span piece)
 {

@@ -2,6 +2,7 @@
 #include "gateway/receipts.h"
 #include "gateway/worker.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #define LEASE_MARGIN_MS 60000
@@ -101,28 +102,38 @@ bool receipts_new(struct flow *flow)
     return flow->attempt.upstream.len > 0;
 }
 
-enum receipt_verdict receipts_claim_again(struct flow *flow, bool renew, uint32_t *ret_expect)
+enum receipt_verdict receipts_claim_again(struct flow *flow, uint32_t *ret_expect)
 {
-    struct receipt cur = flow->row.receipt;
     struct receipt next;
-    *ret_expect = cur.version;
-    if (renew)
-        cur = (struct receipt){.state = RECEIPT_ABSENT, .version = cur.version};
-    enum receipt_verdict verdict = claim_and_dispatch(flow, &cur, &next);
+    *ret_expect = flow->row.receipt.version;
+    enum receipt_verdict verdict = claim_and_dispatch(flow, &flow->row.receipt, &next);
     if (verdict != RECEIPT_MOVED)
         return verdict;
     flow->row.receipt = next;
     flow->row.route = flow->route->name;
-    if (renew) {
-        fresh_operation_id(flow, flow->row.operation_id);
-        flow->row.created_ms = flow_now_ms(flow);
-        flow->row.attempts = SPAN("");
-        flow->row.repeats = 0;
-        flow->row.last_repeat_ms = 0;
-    }
     describe_request(flow);
     start_attempt(flow);
     return RECEIPT_MOVED;
+}
+
+enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect)
+{
+    struct receipt_event event = {.kind = RECEIPT_EV_EXPIRE,
+                                  .now_ms = flow_now_ms(flow),
+                                  .until_ms = flow_now_ms(flow)};
+    struct receipt next = flow->row.receipt;
+    enum receipt_verdict verdict = RECEIPT_MOVED;
+    *ret_expect = next.version;
+    if (next.state != RECEIPT_EXPIRED)
+        verdict = receipt_step(&flow->row.receipt, &event, &next);
+    event.kind = RECEIPT_EV_FORGET;
+    if (verdict == RECEIPT_MOVED && next.state == RECEIPT_EXPIRED) {
+        const struct receipt expired = next;
+        verdict = receipt_step(&expired, &event, &next);
+    }
+    if (verdict == RECEIPT_MOVED)
+        flow->row.receipt = next;
+    return verdict;
 }
 
 bool receipts_add_attempt(struct flow *flow)
@@ -172,4 +183,16 @@ bool receipts_look_up(struct flow *flow)
     flow->op.in.lookup.key = flow->key;
     flow->op.in.lookup.load = LOAD_ANSWER;
     return flow_submit(flow);
+}
+
+void receipts_log_failure(const struct flow *flow)
+{
+    struct store_stats stats;
+    store_stats(worker_ports(flow->worker)->store, &stats);
+    const struct gw_log_pair pairs[] = {{"flow", {NULL, 0}, (int64_t)flow->id},
+                                        {"operation", span_str(flow->row.operation_id), 0},
+                                        {"queue", {NULL, 0}, (int64_t)stats.queue_length},
+                                        {"last_error", span_str(stats.last_error.text), 0},
+                                        GW_LOG_END};
+    gw_log(GW_LOG_ERROR, "store.failed", pairs);
 }

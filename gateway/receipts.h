@@ -13,10 +13,11 @@ int64_t receipts_lease_ms(const struct route_policy *route);
 /* flow->row becomes the claim of an absent key, already SENT (ADR 0004), with a
  * fresh token and operation id; false: out of memory. */
 bool receipts_new(struct flow *flow) GW_MUST_CHECK;
-/* Claims flow->row again. `renew`: its time is over, it becomes another operation.
- * RECEIPT_MOVED: flow->row is the wished-for row, *ret_expect what to compare with. */
-GW_MUST_CHECK enum receipt_verdict receipts_claim_again(struct flow *flow, bool renew,
-                                                        uint32_t *ret_expect);
+/* Claims flow->row again. RECEIPT_MOVED: flow->row is the wished-for row, *ret_expect
+ * what to compare with. */
+GW_MUST_CHECK enum receipt_verdict receipts_claim_again(struct flow *flow, uint32_t *ret_expect);
+/* Likewise: flow->row, whose time is over, is to be removed. */
+GW_MUST_CHECK enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect);
 /* Adds flow->attempt to the row's packed attempts; false: out of memory. */
 bool receipts_add_attempt(struct flow *flow) GW_MUST_CHECK;
 /* Fills flow->op with a compare-and-set of flow->row on `expect` and submits it. */
@@ -24,5 +25,7 @@ bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer,
                       bool set_request) GW_MUST_CHECK;
 /* Fills flow->op with a look-up of the flow's identity and submits it. */
 bool receipts_look_up(struct flow *flow) GW_MUST_CHECK;
+/* What a caller is told as store-unavailable; the log says what the store said last. */
+void receipts_log_failure(const struct flow *flow);
 
 #endif

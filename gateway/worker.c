@@ -296,6 +296,9 @@ static bool is_finished(const struct worker *worker)
 static void *run(void *ctx)
 {
     struct worker *worker = ctx;
+    listeners_start(worker->listeners);
+    if (worker->sources != NULL)
+        sources_start(worker->sources);
     while (!is_finished(worker)) {
         int rc = event_base_loop(worker->base, EVLOOP_ONCE);
         gw_assert(rc >= 0);
@@ -408,9 +411,6 @@ enum gw_status worker_new(const struct worker_options *options, const struct wor
 
 enum gw_status worker_start(struct worker *worker, struct gw_error *err)
 {
-    listeners_start(worker->listeners);
-    if (worker->sources != NULL)
-        sources_start(worker->sources);
     if (pthread_create(&worker->thread, NULL, run, worker) != 0)
         return gw_error_set(err, GW_IO, "a worker thread cannot be started");
     worker->started = true;
@@ -419,6 +419,8 @@ enum gw_status worker_start(struct worker *worker, struct gw_error *err)
 
 void worker_drain(struct worker *worker, int64_t grace_ms)
 {
+    if (!worker->started) /* nobody would take it out of the inbox */
+        return;
     worker->grace_ms = grace_ms;
     worker->drain_op =
         (struct store_op){.inbox = worker->inbox, .done = start_drain, .ctx = worker};

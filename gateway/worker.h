@@ -26,8 +26,9 @@ GW_MUST_CHECK enum gw_status worker_new(const struct worker_options *options,
  * worker_start(), at most `rows_max` rows; the rest is done while serving. */
 void worker_recover(struct worker *worker, uint32_t rows_max);
 GW_MUST_CHECK enum gw_status worker_start(struct worker *worker, struct gw_error *err);
-/* From any thread: no new connections; idle ones are closed; ends when every flow
- * has left, at the latest when grace_ms are over (then attempts end as drained). */
+/* From any thread, fine if it was not started: no new connections; idle ones are
+ * closed; ends when every flow has left, at the latest when grace_ms are over (then
+ * attempts end as drained). */
 void worker_drain(struct worker *worker, int64_t grace_ms);
 bool worker_is_finished(const struct worker *worker); /* from any thread, after worker_drain() */
 void worker_join(struct worker *worker);              /* waits for the thread's end */
@@ -59,7 +60,7 @@ const struct timeval *worker_timeout(struct worker *worker, int64_t ms, struct t
 uint32_t worker_index(const struct worker *worker);
 /* Scratch of this worker for one room's turn: the JSON node table and sort order. */
 struct json_node *worker_json_nodes(struct worker *worker, uint32_t count, uint32_t **ret_order);
-/* Calls flow_resume() after `ms`; *timer is kept for worker_timer_stop(). */
+/* Calls fire() after `ms`, instead of what was started before; false: out of memory. */
 bool worker_timer_start(struct flow *flow, int64_t ms, void (*fire)(struct flow *flow));
 void worker_timer_stop(struct flow *flow); /* fine if none runs */
 #define WORKER_DIGESTS 3

@@ -23,6 +23,14 @@ uint32_t route_method_bit(struct span method)
     return 0;
 }
 
+const struct route_policy *route_by_name(const struct route_table *table, struct span name)
+{
+    for (uint32_t i = 0; i < table->count; i++)
+        if (span_equal(table->routes[i].name, name))
+            return &table->routes[i];
+    return NULL;
+}
+
 /* ---- one reading against one route ---- */
 
 /* The path as this route sees it. */

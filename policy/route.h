@@ -183,6 +183,8 @@ struct route_table {
     const struct route_policy *routes;
     uint32_t count;
 };
+/* NULL: it is not configured (any more). */
+const struct route_policy *route_by_name(const struct route_table *table, struct span name);
 
 /* ---- finding the route (STANDARDS TGT-5..7, TGT-10) ---- */
 #define ROUTE_PARAMS_MAX 8

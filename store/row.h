@@ -91,6 +91,9 @@ GW_MUST_CHECK enum gw_status members_decode(struct arena *arena, struct span fro
 GW_MUST_CHECK enum gw_status message_decode(struct arena *arena, struct span from,
                                             struct stored_message *ret);
 
+/* Everything but the bodies, spans into the arena; false: the arena is full. */
+GW_MUST_CHECK bool row_copy(struct arena *arena, const struct store_row *from,
+                            struct store_row *ret);
 /* May this row come from a disk, or go to one? Looks at every field; used before
  * a write and after a read. */
 GW_MUST_CHECK enum gw_status row_check(const struct store_row *row, struct gw_error *err);

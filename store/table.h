@@ -111,9 +111,6 @@ extern const size_t row_span_count;
 #define ROW_SPAN_ANSWER  1
 const struct span *row_span_at(const struct store_row *row, size_t index);
 struct span *row_span_of(struct store_row *row, size_t index);
-/* Everything but the bodies, spans into the arena. */
-GW_MUST_CHECK bool row_copy(struct arena *arena, const struct store_row *from,
-                            struct store_row *ret);
 /* NULL: the arena is full. Zeroed. */
 struct store_row *op_add_row(struct store_op *op);
 struct audit_entry *op_add_audit(struct store_op *op);

@@ -58,7 +58,7 @@ struct call {
 #define CALL_TAG 0x43414c4cu
     struct admin *admin;
     const struct admin_options *options; /* of the admin */
-    struct evhttp_request *request;      /* NULL: its connection is gone */
+    struct evhttp_request *request;      /* NULL: it was answered */
     const struct endpoint *endpoint;
     const struct conf_token *token; /* NULL: open endpoints */
     bool is_head;

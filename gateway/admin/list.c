@@ -97,9 +97,12 @@ static const char *take_newer(struct call *call, struct span value)
 
 static const char *take_before(struct call *call, struct span value)
 {
-    return gw_rfc3339_parse(value, &call->op.in.list.filter.created_before_ms)
-               ? NULL
-               : "is not a time such as 2026-11-30T02:11:04Z";
+    int64_t *before_ms = &call->op.in.list.filter.created_before_ms;
+    if (!gw_rfc3339_parse(value, before_ms))
+        return "is not a time such as 2026-11-30T02:11:04Z";
+    if (*before_ms == 0)
+        *before_ms = -1; /* 0 is the filter's "any"; no receipt is that old either */
+    return NULL;
 }
 
 static const char *take_after(struct call *call, struct span value)

@@ -2,6 +2,7 @@
  * changes nothing. */
 #include "gateway/admin/operation.h"
 #include "gateway/admin/query.h"
+#include "gateway/problem.h"
 
 /* Two store operations make one look: the tally, then the pauses. */
 struct overview {
@@ -231,18 +232,12 @@ void call_audit(struct call *call)
 
 /* ---- GET /v1/refused ---- */
 
-static const char *const problem_codes[PROBLEM_COUNT] = {
-#define PROBLEM(name, code, status, retry, title) [PROBLEM_##name] = code,
-#include "gateway/problems.def"
-#undef PROBLEM
-};
-
 void call_refused(struct call *call)
 {
     call_begin(call, 200);
     writer_open(&call->json, "refused", '{');
     for (uint32_t i = PROBLEM_NONE + 1; i < PROBLEM_COUNT; i++)
-        writer_number(&call->json, problem_codes[i],
+        writer_number(&call->json, problem_code((enum problem)i),
                       (int64_t)(board_refused(call->options->board, (enum problem)i) & INT64_MAX));
     writer_close(&call->json, '}');
     call_end(call);

@@ -3,12 +3,7 @@
 #include "gateway/admin/exposition.h"
 #include "gateway/admin/operation.h"
 #include "gateway/admin/process.h"
-
-static const char *const problem_codes[PROBLEM_COUNT] = {
-#define PROBLEM(name, code, status, retry, title) [PROBLEM_##name] = code,
-#include "gateway/problems.def"
-#undef PROBLEM
-};
+#include "gateway/problem.h"
 
 /* What one page is made from. */
 struct page {
@@ -146,7 +141,7 @@ static void print_load(struct page *page)
                          atomic_load(&counts_at(page, i)->in_flight));
     exposition_family(&page->out, METRIC_REFUSED);
     for (uint32_t p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++)
-        exposition_count(&page->out, metric_label("reason", span_str(problem_codes[p])),
+        exposition_count(&page->out, metric_label("reason", span_str(problem_code((enum problem)p))),
                          board_refused(page->call->options->board, (enum problem)p));
 }
 

@@ -1,16 +1,7 @@
 /* What the caller sees now, and what it would see under each verdict: admit() asked
  * with a pretended row. It must never have an opinion of its own on that. */
 #include "gateway/admin/operation.h"
-
-struct problem_row {
-    const char *code;
-    uint16_t status;
-};
-static const struct problem_row problem_rows[PROBLEM_COUNT] = {
-#define PROBLEM(name, code, status, retry, title) [PROBLEM_##name] = {code, status},
-#include "gateway/problems.def"
-#undef PROBLEM
-};
+#include "gateway/problem.h"
 
 struct sight_row {
     enum problem problem; /* NONE: the upstream's or the recorded answer */
@@ -102,7 +93,7 @@ static void print_sight(struct call *call, const char *name, enum admit_verdict 
     struct json_writer *json = &call->json;
     const struct sight_row *sight = &sight_rows[verdict];
     bool is_sent = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
-    uint16_t status = sight->problem == PROBLEM_NONE ? 0 : problem_rows[sight->problem].status;
+    uint16_t status = sight->problem == PROBLEM_NONE ? 0 : problem_status(sight->problem);
     if (verdict == ADMIT_REPLAY)
         status = replayed_status;
     writer_open(json, name, '{');
@@ -111,9 +102,7 @@ static void print_sight(struct call *call, const char *name, enum admit_verdict 
         writer_null(json, "status");
     else
         writer_number(json, "status", status);
-    writer_text_or_null(
-        json, "code",
-        span_str(sight->problem == PROBLEM_NONE ? "" : problem_rows[sight->problem].code));
+    writer_text_or_null(json, "code", span_str(problem_code(sight->problem)));
     writer_bool(json, "sent_upstream", is_sent);
     writer_text(json, "text", span_str(sight->text));
     writer_close(json, '}');

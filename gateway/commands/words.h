@@ -28,7 +28,7 @@ void words_flush(struct gw_buf *out);
 struct table;
 /* headers: count of them; one that begins with ">" is for numbers, set to the right. */
 struct table *table_new(struct arena *arena, const char *const *headers, uint32_t count);
-/* cells: as many as there are headers; copied, cut at `cut_at` columns. false: no more fit. */
+/* cells: as many as there are headers; copied, cut at TABLE_CUT_AT columns. false: no more fit. */
 bool table_add(struct table *table, const struct span *cells);
 void table_print(const struct table *table, struct gw_buf *out);
 #define TABLE_CUT_AT 60

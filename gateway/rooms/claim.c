@@ -8,15 +8,31 @@
 enum claim_stage {
     CLAIM_ENTER,
     CLAIM_ASKED,    /* the claim or the look-up came back */
-    CLAIM_RETAKEN,  /* a released or over-aged row was claimed again */
+    CLAIM_RETAKEN,  /* a released row was claimed again */
+    CLAIM_FORGOTTEN, /* a row whose time is over was removed */
     CLAIM_LAPSED,   /* a dead lease was put on record */
     CLAIM_CONSUMED, /* an operator's verdict was marked as told */
     CLAIM_TOUCHED,  /* a repeat of an unknown was counted */
     CLAIM_WAITING,  /* for the first call */
 };
 
+/* false: a wake-up is on its way to this flow, and must arrive before it can end. */
+static bool may_end(struct flow *flow)
+{
+    if (waiting_end(flow))
+        return true;
+    flow->stage = CLAIM_WAITING;
+    return false;
+}
+
 static enum flow_next store_failed(struct flow *flow)
 {
+    if (!may_end(flow))
+        return FLOW_PARK;
+    receipts_log_failure(flow);
+    /* The row that was seen may stand for an attempt that ran; the key of a free one may
+     * be taken by now. */
+    flow->no_new_key = flow->row.id != 0;
     board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                 flow_now_ticks(flow), &flow->ticket);
     return flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
@@ -49,45 +65,22 @@ static enum flow_next ask(struct flow *flow)
     return park_at(flow, CLAIM_ASKED, flow_submit(flow));
 }
 
-static enum flow_next look_again(struct flow *flow)
-{
-    if (++flow->turns >= FLOW_TURNS_MAX)
-        return store_failed(flow);
-    return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
-}
-
-static enum flow_next claim_again(struct flow *flow, bool renew)
+static enum flow_next claim_again(struct flow *flow)
 {
     uint32_t expect = 0;
-    if (receipts_claim_again(flow, renew, &expect) != RECEIPT_MOVED)
+    if (receipts_claim_again(flow, &expect) != RECEIPT_MOVED)
         return store_failed(flow);
     return park_at(flow, CLAIM_RETAKEN, receipts_advance(flow, expect, true, true));
 }
 
-/* The holder died in an earlier life of the process: what was SENT is in doubt now. */
-static enum flow_next put_lapse_on_record(struct flow *flow)
+/* What comes after the time of a row is a new operation with an id of its own: the old
+ * row goes, as the sweeper would have let it go, and the key is claimed anew. */
+static enum flow_next forget_first(struct flow *flow)
 {
-    const struct receipt_event event = {.kind = RECEIPT_EV_LAPSED,
-                                        .now_ms = flow_now_ms(flow),
-                                        .until_ms = flow_now_ms(flow) + flow->route->retention_ms,
-                                        .lease_is_dead = flow->row.lease_is_dead};
-    struct receipt next;
-    uint32_t expect = flow->row.receipt.version;
-    if (receipt_step(&flow->row.receipt, &event, &next) != RECEIPT_MOVED)
-        return look_again(flow);
-    flow->attempt = (struct attempt_record){.number = flow->row.receipt.attempt,
-                                            .token = flow->row.receipt.token,
-                                            .started_ms = flow->row.updated_ms,
-                                            .sent_ms = flow->row.updated_ms,
-                                            .ended_ms = flow_now_ms(flow),
-                                            .end = END_crashed,
-                                            .reason = SPAN("found with a dead lease")};
-    if (!receipts_add_attempt(flow))
+    uint32_t expect = 0;
+    if (receipts_forget(flow, &expect) != RECEIPT_MOVED)
         return store_failed(flow);
-    flow->row.receipt = next;
-    flow->row.end = END_crashed;
-    flow->row.updated_ms = flow_now_ms(flow);
-    return park_at(flow, CLAIM_LAPSED, receipts_advance(flow, expect, false, false));
+    return park_at(flow, CLAIM_FORGOTTEN, receipts_advance(flow, expect, true, true));
 }
 
 /* The verdict of an operator is about to be told: from now on it cannot be taken back. */
@@ -121,6 +114,55 @@ static enum flow_next answer_with(struct flow *flow, enum outcome outcome, enum 
     }
     flow->no_new_key = outcome != OUTCOME_PAUSED && outcome != OUTCOME_NONE;
     return flow_refuse(flow, problem, SPAN(""));
+}
+
+/* Others were faster again and again: one of them has the key now. */
+static enum flow_next give_way(struct flow *flow)
+{
+    if (!may_end(flow))
+        return FLOW_PARK;
+    board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
+                flow_now_ticks(flow), &flow->ticket);
+    flow->retry_after_s = 1;
+    return answer_with(flow, OUTCOME_PENDING, PROBLEM_IN_PROGRESS);
+}
+
+static enum flow_next look_again(struct flow *flow)
+{
+    if (++flow->turns >= FLOW_TURNS_MAX)
+        return give_way(flow);
+    return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
+}
+
+static enum flow_next ask_again(struct flow *flow)
+{
+    return ++flow->turns >= FLOW_TURNS_MAX ? give_way(flow) : ask(flow);
+}
+
+/* The holder died in an earlier life of the process: what was SENT is in doubt now. */
+static enum flow_next put_lapse_on_record(struct flow *flow)
+{
+    const struct receipt_event event = {.kind = RECEIPT_EV_LAPSED,
+                                        .now_ms = flow_now_ms(flow),
+                                        .until_ms = flow_now_ms(flow) + flow->route->retention_ms,
+                                        .lease_is_dead = flow->row.lease_is_dead};
+    struct receipt next;
+    uint32_t expect = flow->row.receipt.version;
+    if (receipt_step(&flow->row.receipt, &event, &next) != RECEIPT_MOVED)
+        return look_again(flow);
+    flow->attempt = (struct attempt_record){.number = flow->row.receipt.attempt,
+                                            .token = flow->row.receipt.token,
+                                            .started_ms = flow->row.updated_ms,
+                                            .sent_ms = flow->row.updated_ms,
+                                            .ended_ms = flow_now_ms(flow),
+                                            .end = END_crashed,
+                                            .reason = SPAN("found with a dead lease")};
+    if (!receipts_add_attempt(flow))
+        return store_failed(flow);
+    flow->row.receipt = next;
+    flow->row.end = END_crashed;
+    flow->row.updated_ms = flow_now_ms(flow);
+    return park_at(flow, CLAIM_LAPSED, receipts_advance(flow, expect, false, false));
 }
 
 static enum flow_next count_repeat(struct flow *flow)
@@ -210,11 +252,8 @@ static enum flow_next act(struct flow *flow, bool is_there)
 {
     enum admit_verdict verdict = judge(flow, is_there);
     bool runs = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
-    if (verdict != ADMIT_WAIT && !waiting_end(flow)) {
-        /* A wake-up is on its way to this flow: it must arrive before the flow can end. */
-        flow->stage = CLAIM_WAITING;
+    if (verdict != ADMIT_WAIT && !may_end(flow))
         return FLOW_PARK;
-    }
     if (!runs)
         board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                     flow_now_ticks(flow), &flow->ticket);
@@ -225,8 +264,10 @@ static enum flow_next act(struct flow *flow, bool is_there)
     if (verdict == ADMIT_WAIT)
         return wait_or_tell(flow);
     if (verdict == ADMIT_RUN)
-        return ++flow->turns >= FLOW_TURNS_MAX ? store_failed(flow) : ask(flow);
-    return runs ? claim_again(flow, verdict == ADMIT_RENEW) : tell(flow, verdict);
+        return ask_again(flow);
+    if (verdict == ADMIT_RENEW)
+        return forget_first(flow);
+    return runs ? claim_again(flow) : tell(flow, verdict);
 }
 
 static enum flow_next asked(struct flow *flow)
@@ -263,6 +304,8 @@ enum flow_next room_claim(struct flow *flow)
             return store_failed(flow);
         return flow->op.out.found == STORE_WON ? flow_go(flow, FLOW_ROOM_forward)
                                                : look_again(flow);
+    case CLAIM_FORGOTTEN:
+        return flow->op.out.status == GW_OK ? ask_again(flow) : store_failed(flow);
     case CLAIM_LAPSED:
     case CLAIM_CONSUMED:
         return flow->op.out.status == GW_OK ? look_again(flow) : store_failed(flow);

@@ -9,6 +9,7 @@ enum forward_stage { FORWARD_START, FORWARD_CALLED };
 static enum flow_next not_sent(struct flow *flow, enum attempt_end end)
 {
     flow->facts = (struct upstream_facts){.end = end};
+    flow->attempt.ended_ms = flow_now_ms(flow);
     return flow_go(flow, FLOW_ROOM_classify);
 }
 

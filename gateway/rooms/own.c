@@ -37,18 +37,10 @@ static enum flow_next tell_problem(struct flow *flow, struct span code)
                           problem_retry_may_help(problem) ? "true" : "false"));
 }
 
-static const struct route_policy *route_by_name(const struct conf *conf, struct span name)
-{
-    for (uint32_t i = 0; i < conf->routes.count; i++)
-        if (span_equal(conf->routes.routes[i].name, name))
-            return &conf->routes.routes[i];
-    return NULL;
-}
-
 /* Only the owner may see it; everybody else learns nothing, not even that it exists. */
 static bool is_owner(struct flow *flow, const struct store_row *row)
 {
-    const struct route_policy *route = route_by_name(flow->conf, row->route);
+    const struct route_policy *route = route_by_name(&flow->conf->routes, row->route);
     if (route == NULL || route->owner_index == ROUTE_NO_OWNER)
         return false;
     const struct owner_request request = {.head = flow->head,

@@ -97,15 +97,19 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
                                         .until_ms = until_ms(flow),
                                         .lease_is_dead = flow->row.lease_is_dead};
     struct receipt next;
-    enum receipt_state from = flow->row.receipt.state;
     *ret_set_answer = *ret_set_request = false;
     if (flow->source == FLOW_FROM_EVIDENCE) {
+        if (flow->row.evidence_until_ms > event.now_ms)
+            return RECEIPT_STALE;
         flow->row.receipt = receipt_mark(&flow->row.receipt, 0);
         flow->row.request = SPAN("");
         flow->row.evidence_until_ms = 0;
         *ret_set_request = true;
         return RECEIPT_MOVED;
     }
+    /* The row may have begun a new life since the scan saw it. */
+    if (flow->source == FLOW_FROM_RETENTION && flow->row.receipt.expire_ms > event.now_ms)
+        return RECEIPT_STALE;
     enum receipt_verdict verdict = receipt_step(&flow->row.receipt, &event, &next);
     if (verdict != RECEIPT_MOVED)
         return verdict;
@@ -115,32 +119,34 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
     if (flow->event == RECEIPT_EV_EXPIRE || flow->event == RECEIPT_EV_FORGET) {
         strip_to_tombstone(&flow->row);
         *ret_set_answer = *ret_set_request = true;
-        return RECEIPT_MOVED;
-    }
-    flow->row.end = flow->attempt.end;
-    flow->row.status = flow->attempt.status;
-    if (!receipts_add_attempt(flow))
-        return RECEIPT_ILLEGAL;
-    if (flow->event == RECEIPT_EV_ANSWERED) {
-        if (!pack_answer(flow))
-            return RECEIPT_ILLEGAL;
-        *ret_set_answer = true;
-    }
-    /* What never was in doubt needs no evidence: the request is not kept longer than needed. */
-    if (from == RECEIPT_SENT && next.state != RECEIPT_UNKNOWN) {
-        flow->row.request = SPAN("");
-        flow->row.evidence_until_ms = 0;
-        *ret_set_request = true;
     }
     return RECEIPT_MOVED;
 }
 
+static bool ends_an_attempt(const struct flow *flow)
+{
+    return flow->source != FLOW_FROM_RETENTION && flow->source != FLOW_FROM_EVIDENCE;
+}
+
+/* What the end of an attempt leaves on the row; false: out of memory. */
+static bool describe_end(struct flow *flow, enum receipt_state from, bool *ret_set_answer,
+                         bool *ret_set_request)
+{
+    flow->row.end = flow->attempt.end;
+    flow->row.status = flow->attempt.status;
+    *ret_set_answer = flow->event == RECEIPT_EV_ANSWERED;
+    /* What never was in doubt needs no evidence: the request is not kept longer than needed. */
+    *ret_set_request = from == RECEIPT_SENT && flow->row.receipt.state != RECEIPT_UNKNOWN;
+    if (*ret_set_request) {
+        flow->row.request = SPAN("");
+        flow->row.evidence_until_ms = 0;
+    }
+    return receipts_add_attempt(flow) && (!*ret_set_answer || pack_answer(flow));
+}
+
 static enum flow_next failed(struct flow *flow)
 {
-    const struct gw_log_pair pairs[] = {{"flow", {NULL, 0}, (int64_t)flow->id},
-                                        {"operation", span_str(flow->row.operation_id), 0},
-                                        GW_LOG_END};
-    gw_log(GW_LOG_ERROR, "store.failed", pairs);
+    receipts_log_failure(flow);
     /* A stopping process does not wait for its store: the next life finds the dead lease. */
     if (flow->source == FLOW_FROM_LATE && flow_now_ticks(flow) < flow->lease_ticks &&
         !worker_is_draining(flow->worker)) {
@@ -186,6 +192,8 @@ static enum flow_next apply(struct flow *flow)
     switch (step(flow, &set_answer, &set_request)) {
     case RECEIPT_MOVED:
         flow->stage = RECORD_ADVANCED;
+        if (ends_an_attempt(flow) && !describe_end(flow, from, &set_answer, &set_request))
+            return failed(flow);
         return receipts_advance(flow, expect, set_answer, set_request) ? FLOW_PARK : failed(flow);
     case RECEIPT_STALE:
     case RECEIPT_ILLEGAL:

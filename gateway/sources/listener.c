@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,18 +29,23 @@ struct listeners {
     struct listener items[];
 };
 
-/* Over the limit: said in one line, so that the caller knows that nothing happened. */
+static const char too_many[] =
+    "{\"type\":\"urn:recibo:problem:overloaded\",\"title\":\"A limit is reached\",\"status\":503,"
+    "\"detail\":\"Too many connections. Nothing was sent.\",\"code\":\"overloaded\","
+    "\"retry_may_help\":true,\"error\":{\"type\":\"api_error\",\"code\":\"overloaded\","
+    "\"message\":\"Too many connections. Nothing was sent.\"}}\n";
+
+/* Over the limit: said at once, so that the caller knows that nothing happened. */
 static void turn_away(int fd)
 {
-    static const char answer[] =
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
-        "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: "
-        "176\r\n\r\n"
-        "{\"type\":\"urn:recibo:problem:overloaded\",\"title\":\"A limit is "
-        "reached\",\"status\":503,"
-        "\"detail\":\"Too many connections. Nothing was sent.\",\"code\":\"overloaded\","
-        "\"retry_may_help\":true}\n";
-    ssize_t sent = send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    char answer[sizeof(too_many) + 256];
+    int len = snprintf(answer, sizeof(answer),
+                       "HTTP/1.1 503 Service Unavailable\r\n"
+                       "Content-Type: application/problem+json\r\nCache-Control: no-store\r\n"
+                       "Retry-After: 1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                       sizeof(too_many) - 1, too_many);
+    gw_assert(len > 0 && (size_t)len < sizeof(answer));
+    ssize_t sent = send(fd, answer, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent; /* a caller that takes no answer gets none */
     (void)close(fd);
 }

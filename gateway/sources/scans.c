@@ -28,31 +28,11 @@ struct sources {
     struct scan scans[SCAN_COUNT];
 };
 
-static const struct route_policy *route_of(const struct conf *conf, struct span name)
-{
-    for (uint32_t i = 0; i < conf->routes.count; i++)
-        if (span_equal(conf->routes.routes[i].name, name))
-            return &conf->routes.routes[i];
-    return NULL; /* the route is gone: the room takes the defaults */
-}
-
 static enum receipt_event_kind event_of(enum store_scan_kind kind, const struct store_row *row)
 {
     if (kind == SCAN_LAPSED)
         return RECEIPT_EV_LAPSED;
     return row->receipt.state == RECEIPT_EXPIRED ? RECEIPT_EV_FORGET : RECEIPT_EV_EXPIRE;
-}
-
-static bool copy_row(struct arena *arena, const struct store_row *from, struct store_row *to)
-{
-    *to = *from;
-    struct span *spans[] = {&to->owner,   &to->scope,  &to->key,    &to->route,  &to->print_mode,
-                            &to->members, &to->method, &to->target, &to->labels, &to->attempts};
-    to->request = to->answer = SPAN("");
-    for (size_t i = 0; i < GW_COUNT(spans); i++)
-        if (!arena_copy(arena, *spans[i], spans[i]))
-            return false;
-    return true;
 }
 
 static enum flow_source source_of(enum store_scan_kind kind)
@@ -75,11 +55,12 @@ static bool start_flow(struct scan *scan, const struct store_row *row)
     struct flow *flow = flow_new(scan->all->worker, source_of(scan->kind));
     if (flow == NULL)
         return false;
-    if (!copy_row(flow->arena, row, &flow->row)) {
+    if (!row_copy(flow->arena, row, &flow->row)) {
         flow_run(flow, FLOW_ROOM_leave);
         return false;
     }
-    flow->route = route_of(flow->conf, flow->row.route);
+    /* NULL: the route is gone, and the room takes the defaults. */
+    flow->route = route_by_name(&flow->conf->routes, flow->row.route);
     flow->identity = flow->row.identity;
     flow->owner = flow->row.owner;
     flow->scope = flow->row.scope;

@@ -199,7 +199,8 @@ class Unclear(Guarded):
         whole = encode_answer(200, (), b"0123456789")
         cases = [cut(4, body=b"0123456789"), cut(4, body=b"0123456789", with_reset=True),
                  cut(0, body=b"0123456789"), chunked([b"abc"], end=False),
-                 raw(whole[:9]), raw(whole[:len(whole) - 14]), raw(b"HTTP/1.1 100 Continue\r\n\r\n")]
+                 raw(whole[:9]), raw(whole[:len(whole) - 14]),
+                 raw(b"HTTP/1.1 100 Continue\r\n\r\n")]
         self.start(route={"breaker": "none"})
         for number, action in enumerate(cases):
             with self.subTest(number=number):
@@ -215,7 +216,8 @@ class Unclear(Guarded):
         self.start(route={"breaker": "none"})
         for number, data in enumerate((b"hello\r\n\r\n", b"HTTP/2.0 200 OK\r\n\r\n",
                                        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-                                       b"\x16\x03\x01\x00\x00", b"HTTP/1.1 200 OK\r\n bad\r\n\r\n")):
+                                       b"\x16\x03\x01\x00\x00",
+                                       b"HTTP/1.1 200 OK\r\n bad\r\n\r\n")):
             with self.subTest(data=data):
                 self.upstream.script(raw(data + b"\r\n\r\n"))
                 response = self.gateway.post("bad-%d" % number, ORDER)

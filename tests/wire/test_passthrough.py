@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import ORDER, Background, Guarded  # noqa: E402
 from harness import (Closed, answer, chunked, close_delimited, cut, encode_head,  # noqa: E402
-                     main, orders, pause, raw, rest, stall, wait)
+                     fin, main, orders, pause, raw, reset, rest, stall, wait)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 MIB = 1 << 20
@@ -348,7 +348,7 @@ class Talking(Passing):
 
     def test_no_answer_is_a_502(self):
         """A close before the head of an answer is told as what it is."""
-        for action in (lambda exchange: False, lambda exchange: exchange.reset(), raw(b"x\r\n\r\n")):
+        for action in (fin(), reset(), raw(b"x\r\n\r\n")):
             self.upstream.script(action)
             response = self.gateway.request("POST", "/x", (), b"abc")
             self.assert_told(response, 502, "upstream-bad-response", retry_after=False)
@@ -385,7 +385,8 @@ class Talking(Passing):
                 pieces.append(client.encode("GET", "/p%d" % number))
                 pieces.append(client.encode("POST", "/orders", [
                     ("Idempotency-Key", "k%d" % (number // 2))], ORDER))
-                pieces.append(client.encode("PUT", "/q%d" % number, (), b"GET /no HTTP/1.1\r\n\r\n"))
+                pieces.append(client.encode("PUT", "/q%d" % number, (),
+                                            b"GET /no HTTP/1.1\r\n\r\n"))
             client.send_raw(b"".join(pieces))
             for number in range(10):
                 self.assertEqual(client.read_response().body, b"/p%d" % number)

@@ -106,6 +106,16 @@ class Waiting(Held):
         self.assertEqual([a.status for a in answers].count(201), 3)
         self.assertEqual(self.upstream.sends, 1)
 
+    def test_waiters_and_a_full_store_queue(self):
+        """A waiter whose next look the store cannot take is told so, and the process lives."""
+        self.hold(route={"on_pending": {"wait": "500ms"}}, limits={"store_queue": 1})
+        first = self.first()
+        seen = parallel(64, lambda _: self.gateway.post("k1", ORDER, timeout=60.0))
+        self.assertLessEqual({response.status for response in seen}, {409, 503}, seen)
+        self.release()
+        self.assertEqual(first.result().status, 201)
+        self.assertEqual(self.upstream.sends, 1)
+
     def refused_repeat(self):
         """A repeat that did not wait; None if it took a place that was still free."""
         with self.gateway.client(timeout=2.0) as client:

@@ -168,7 +168,8 @@ class HalfRequests(Guarded):
         self.start()
         for data in (b"G", b"POST /orders HTTP/1.1\r\nHost: a\r\n",
                      b"POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\n"
-                     b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}"):
+                     b"Content-Type: application/json\r\n"
+                     b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}"):
             for leave in ("half_close", "reset"):
                 with self.gateway.client() as client:
                     client.send_raw(data)

@@ -27,7 +27,7 @@ SHORT = merge(AT_ONCE, {"retention": "400ms"})
 
 class Replay(Guarded):
     def test_the_same_bytes(self):
-        """Status, body and kept headers are the first answer's; what spoke of its moment is gone."""
+        """Status, body and kept headers are the first answer's; what was of its moment is gone."""
         self.start(answer(201, KEPT + DROPPED + [("Date", "Mon, 01 Jan 2024 00:00:00 GMT")], ODD))
         first = self.gateway.post("k1", ORDER)
         self.assert_passed_on(first, 201, "executed", ODD)

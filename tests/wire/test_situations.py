@@ -7,11 +7,12 @@ What a repeat gets is part of every row: that is where a wrong state would show.
 import os
 import sqlite3
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from guarded import ANY, ORDER, SOON, Guarded  # noqa: E402
+from guarded import ANY, ORDER, SOON, Guarded, send_post  # noqa: E402
 from harness import (Upstream, answer, cut, fin, free_port, hang, main,  # noqa: E402
-                     orders, plain, raw, reset)
+                     orders, plain, raw, reset, wait)
 
 JSON = [("Content-Type", "application/json")]
 RULES = [
@@ -328,19 +329,41 @@ class StoreFails(Guarded):
         self.start()
         done = self.gateway.post("k0", ORDER)
         self.assertEqual(done.status, 201)
-        holder = sqlite3.connect(self.gateway.store_path, isolation_level=None)
-        self.addCleanup(holder.close)
-        holder.execute("BEGIN IMMEDIATE")
+        holder = self.hold_the_file()
         response = self.gateway.post("k1", ORDER, timeout=60.0)
-        self.assert_told(response, 503, "store-unavailable", retry=True, new_key=ANY_KEY)
+        # Nothing was looked up, so nothing is said of a new key.
+        self.assert_told(response, 503, "store-unavailable", retry=True, new_key=None)
         self.assertEqual(self.upstream.sends, 1)
         holder.execute("ROLLBACK")
         self.assert_passed_on(self.gateway.post("k1", ORDER), 201, "executed")
         self.assert_replay(done, self.gateway.post("k0", ORDER))
         self.assertEqual(self.upstream.sends, 2)
 
+    def hold_the_file(self):
+        holder = sqlite3.connect(self.gateway.store_path, isolation_level=None)
+        self.addCleanup(holder.close)
+        holder.execute("BEGIN IMMEDIATE")
+        return holder
 
-ANY_KEY = None  # nothing was looked up, so nothing is said of a new key
+    def test_a_store_that_fails_behind_the_send(self):
+        """The answer cannot be put on record: the caller is told so, and it is caught up."""
+        event = threading.Event()
+        self.addCleanup(event.set)
+        self.start(wait(event, answer(201, body=b"made")))
+        client = self.use(send_post(self.gateway, "k1", timeout=60.0))
+        self.upstream.wait_for(1)
+        holder = self.hold_the_file()
+        event.set()
+        response = client.read_response()
+        self.assert_problem(response, 504, "outcome-unknown")
+        self.assertEqual(response.get("Idempotency-Status"), "unknown")
+        self.assertNotIn("Retry-After", response.headers)
+        holder.execute("ROLLBACK")
+        self.gateway.wait_state(response.get("Idempotency-Operation"), "completed")
+        repeat = self.gateway.post("k1", ORDER)
+        self.assertEqual((repeat.status, repeat.body), (201, b"made"))
+        self.assertEqual(repeat.get("Idempotency-Status"), "replayed")
+        self.assertEqual(self.upstream.sends, 1)
 
 
 class Unprotected(Guarded):

@@ -68,7 +68,8 @@ class Owners(Guarded):
     def test_api_keys(self):
         """A secret in a header: 401 without it; its owner outlives a change of the secret."""
         challenge = 'ApiKey realm="recibo", header="X-Api-Key"'
-        for headers in ((), [("X-Api-Key", "guess")], [("X-Api-Key", "")], [("X-Api-Key", sha(ANA))]):
+        for headers in ((), [("X-Api-Key", "guess")], [("X-Api-Key", "")],
+                        [("X-Api-Key", sha(ANA))]):
             self.assert_refused(self.ask("keyed", headers), 401, "unauthenticated", challenge)
         self.assert_refused(self.ask("keyed", [("X-Api-Key", ANA), ("X-Api-Key", ANA)]), 400,
                             "bad-request")
@@ -79,7 +80,8 @@ class Owners(Guarded):
 
     def test_bearer_tokens(self):
         """The scheme's word has no case; a broken token is 400, an unknown one 401."""
-        for headers in ((), [("Authorization", "Basic dG9rZW4=")], [("Authorization", "Bearers x")]):
+        for headers in ((), [("Authorization", "Basic dG9rZW4=")],
+                        [("Authorization", "Bearers x")]):
             self.assert_refused(self.ask("bearer", headers), 401, "unauthenticated",
                                 'Bearer realm="recibo"')
         self.assert_refused(self.ask("bearer", [("Authorization", "Bearer guess")]), 401,

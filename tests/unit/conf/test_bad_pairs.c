@@ -112,6 +112,12 @@ static const struct bad_case cases[] = {
      "E t.yaml:5:22: limits.memory_max: the worst case of this file is 335 MiB, over 300 MiB; "
      "raise it, or lower request_body_max, replay_body_max, bodies, route_in_flight, late_max or "
      "connections"},
+    {"key in the content left out",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "a, match: {path: /a}, labels: {o: {json: /o}}, key: {from: json, pointer: /k, required: "
+         "false}}\n"),
+     "E t.yaml:4:100: routes[0].key.required: false: only a key from a header may be left out; a "
+     "request without this key is refused"},
     {"unsafe pass",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\n  - {name: p, mode: pass, match: "

@@ -1,0 +1,338 @@
+/* The checkers of rows and runs. They know the truth, and rules of their own: what may
+ * follow what is written here once more, not taken from the table of the product. They
+ * must never change what the story does. */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define ATTEMPTS_MAX 100000
+
+static const struct version no_version = {.receipt = {.state = RECEIPT_ABSENT}};
+
+static const struct version *last_of(const struct identity *identity)
+{
+    return identity->version_count == 0 ? &no_version
+                                        : &identity->versions[identity->version_count - 1];
+}
+
+static const char *state_of(const struct version *version)
+{
+    return receipt_state_name(version->receipt.state);
+}
+
+/* ---- attempts ---- */
+
+struct attempt *check_attempt(struct world *world, uint64_t token)
+{
+    for (uint32_t i = 0; i < SIM_IDENTITIES; i++)
+        for (struct attempt *a = world->identities[i].attempts; a != NULL; a = a->older)
+            if (a->token == token)
+                return a;
+    return NULL;
+}
+
+static void add_attempt(struct world *world, struct identity *identity, uint64_t token)
+{
+    if (check_attempt(world, token) != NULL)
+        world_fail(world, "a token was used for two claims");
+    struct attempt *attempt = calloc(1, sizeof(*attempt));
+    gw_assert(attempt != NULL);
+    attempt->identity = identity;
+    attempt->token = token;
+    attempt->life = identity->life;
+    attempt->claimed_ticks = world->ticks;
+    attempt->older = identity->attempts;
+    gw_buf_init(&attempt->body, 16384);
+    identity->attempts = attempt;
+}
+
+void check_start(struct world *world, const struct flow *flow)
+{
+    if (check_attempt(world, flow->attempt.token) == NULL)
+        world_fail(world, "an attempt is sent whose claim is not committed");
+}
+
+/* Of two attempts of one operation that ran, the older one must have been called not
+ * executed by an operator who was free to say so. */
+void check_run(struct world *world, struct attempt *attempt)
+{
+    if (attempt->ran)
+        world_fail(world, "one attempt ran twice");
+    attempt->ran = true;
+    attempt->will_run = false;
+    bool is_newer = true; /* the list begins with the newest */
+    for (const struct attempt *a = attempt->identity->attempts; a != NULL; a = a->older) {
+        if (a == attempt) {
+            is_newer = false;
+            continue;
+        }
+        bool older_is_excused = is_newer ? attempt->excused : a->excused;
+        if (a->life == attempt->life && a->ran && !older_is_excused)
+            world_fail(world, "key %.*s of %.*s ran twice", (int)attempt->identity->key.len,
+                       attempt->identity->key.ptr, (int)attempt->identity->owner.len,
+                       attempt->identity->owner.ptr);
+    }
+}
+
+/* ---- what may follow what ---- */
+
+static bool life_may_end(const struct world *world, const struct version *old)
+{
+    const struct receipt *receipt = &old->receipt;
+    int64_t now = world->wall_high;
+    bool is_over = receipt->expire_ms != 0 && now >= receipt->expire_ms;
+    switch (receipt->state) {
+    case RECEIPT_ABSENT:
+        return true;
+    case RECEIPT_RELEASED:
+    case RECEIPT_EXPIRED:
+        return is_over;
+    case RECEIPT_COMPLETED:
+    case RECEIPT_CANCELLED:
+        return is_over && (world->plan.rerun_on_expiry ||
+                           now - receipt->expire_ms >= world->plan.tombstone_ms);
+    case RECEIPT_DEFERRED:
+    case RECEIPT_CLAIMED:
+    case RECEIPT_SENT:
+    case RECEIPT_UNKNOWN:
+    case RECEIPT_ABANDONED:
+    case RECEIPT_STATE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void fail_move(struct world *world, const struct identity *identity,
+                      const struct version *old, const struct version *next, const char *why)
+{
+    world_fail(world, "key %.*s of %.*s goes from %s to %s: %s", (int)identity->key.len,
+               identity->key.ptr, (int)identity->owner.len, identity->owner.ptr, state_of(old),
+               state_of(next), why);
+}
+
+static void check_claim(struct world *world, struct identity *identity, const struct version *old,
+                        struct version *next)
+{
+    if (next->receipt.state != RECEIPT_SENT)
+        fail_move(world, identity, old, next, "a claim that is not SENT");
+    if (next->receipt.attempt > 1) {
+        if (old->receipt.state != RECEIPT_RELEASED)
+            fail_move(world, identity, old, next, "claimed again, and was not free");
+    } else {
+        if (!life_may_end(world, old))
+            fail_move(world, identity, old, next, "a new operation before the old one is over");
+        world->counts[COUNT_RENEWALS] += old->receipt.state != RECEIPT_ABSENT;
+        identity->life++;
+        if (old->receipt.state != RECEIPT_ABSENT &&
+            strcmp(old->operation_id, next->operation_id) == 0)
+            fail_move(world, identity, old, next, "a new operation has the id of the old one");
+    }
+    next->life = identity->life;
+    add_attempt(world, identity, next->receipt.token);
+}
+
+/* Free again: nothing of it ran or can still run, but for what an operator answers for. */
+static void check_release(struct world *world, struct identity *identity,
+                          const struct version *old, const struct version *next)
+{
+    struct verdict verdict = {0};
+    const struct plan *plan = &world->plan;
+    bool by_operator = (next->receipt.marks & RECEIPT_SETTLED) != 0;
+    world->counts[COUNT_RELEASES]++;
+    if (by_operator &&
+        !operator_verdict(world, next->operation_id, old->receipt.version, &verdict))
+        fail_move(world, identity, old, next, "settled by nobody");
+    /* Clocks that jump and bytes that outlive the quiet time deceive an honest one too. */
+    bool excuses = by_operator && (!verdict.is_honest || plan->clock_steps || plan->rude_network);
+    for (struct attempt *a = identity->attempts; a != NULL; a = a->older) {
+        if (a->life != identity->life || a->excused || !(a->ran || a->will_run))
+            continue;
+        a->excused = excuses;
+        if (!excuses)
+            fail_move(world, identity, old, next,
+                      a->ran ? "it ran" : "it is still going to run");
+    }
+}
+
+static bool same_answer(const struct version *a, const struct version *b)
+{
+    return a->answer_kept == b->answer_kept && a->answer_status == b->answer_status &&
+           span_equal(gw_buf_span(&a->answer), gw_buf_span(&b->answer));
+}
+
+static void check_completion(struct world *world, struct identity *identity,
+                             const struct version *old, const struct version *next)
+{
+    if ((next->receipt.marks & RECEIPT_SETTLED) != 0)
+        return; /* the answer, if there is one, is the operator's */
+    const struct attempt *attempt = check_attempt(world, next->receipt.token);
+    if (attempt == NULL || attempt->life != identity->life)
+        fail_move(world, identity, old, next, "by an attempt that is not its own");
+    else if (!attempt->ran || !attempt->answered)
+        fail_move(world, identity, old, next, "by an answer that was never given");
+    else if (next->answer_kept &&
+             (attempt->status != next->answer_status ||
+              !span_equal(gw_buf_span(&attempt->body), gw_buf_span(&next->answer))))
+        fail_move(world, identity, old, next, "with another answer than the attempt's own");
+    bool was_told = old->receipt.state != RECEIPT_SENT && old->receipt.state != RECEIPT_UNKNOWN;
+    if (was_told && (next->receipt.marks & RECEIPT_CONTRADICTED) == 0)
+        fail_move(world, identity, old, next, "against a verdict, and is not marked so");
+}
+
+static void check_reopen(struct world *world, struct identity *identity, const struct version *old,
+                         const struct version *next)
+{
+    if ((old->receipt.marks & (RECEIPT_SETTLED | RECEIPT_CONSUMED)) != RECEIPT_SETTLED)
+        fail_move(world, identity, old, next, "a verdict is taken back that was none or was told");
+    for (struct attempt *a = identity->attempts; a != NULL; a = a->older)
+        a->excused = a->excused && a->life != identity->life;
+}
+
+static void check_same_attempt(struct world *world, struct identity *identity,
+                               const struct version *old, const struct version *next)
+{
+    enum receipt_state from = old->receipt.state, to = next->receipt.state;
+    bool legal = false;
+    if (from == to) {
+        legal = true;
+        if (from == RECEIPT_COMPLETED && !same_answer(old, next))
+            fail_move(world, identity, old, next, "the answer on record has changed");
+        return;
+    }
+    if (to == RECEIPT_UNKNOWN && from != RECEIPT_SENT) {
+        check_reopen(world, identity, old, next);
+        legal = from == RECEIPT_COMPLETED || from == RECEIPT_RELEASED || from == RECEIPT_ABANDONED;
+    } else if (to == RECEIPT_UNKNOWN) {
+        legal = true;
+    } else if (to == RECEIPT_COMPLETED) {
+        check_completion(world, identity, old, next);
+        legal = from == RECEIPT_SENT || from == RECEIPT_UNKNOWN || from == RECEIPT_RELEASED ||
+                from == RECEIPT_ABANDONED;
+    } else if (to == RECEIPT_RELEASED) {
+        check_release(world, identity, old, next);
+        legal = from == RECEIPT_SENT || from == RECEIPT_UNKNOWN;
+    } else if (to == RECEIPT_ABANDONED) {
+        legal = from == RECEIPT_UNKNOWN;
+    } else if (to == RECEIPT_EXPIRED) {
+        legal = from == RECEIPT_COMPLETED && world->wall_high >= old->receipt.expire_ms;
+    }
+    if (!legal)
+        fail_move(world, identity, old, next, "there is no such move");
+}
+
+static bool has_come_to_rest(const struct version *next)
+{
+    return next->receipt.state != RECEIPT_SENT && next->receipt.state != RECEIPT_CLAIMED;
+}
+
+static void check_move(struct world *world, struct identity *identity, struct version *next)
+{
+    const struct version *old = last_of(identity);
+    next->life = identity->life;
+    if (next->receipt.state == RECEIPT_ABSENT) {
+        if (!life_may_end(world, old))
+            fail_move(world, identity, old, next, "it vanished before its time");
+    } else if (old->receipt.state == RECEIPT_ABSENT ||
+               next->receipt.token != old->receipt.token) {
+        check_claim(world, identity, old, next);
+    } else {
+        check_same_attempt(world, identity, old, next);
+    }
+    bool moved = old->receipt.state != next->receipt.state;
+    if (moved && has_come_to_rest(next))
+        identity->moved_ticks = world->ticks;
+    world->counts[COUNT_UNKNOWNS] += moved && next->receipt.state == RECEIPT_UNKNOWN;
+    world_say(world, "  key %.*s of %.*s: %s -> %s, version %" PRIu32 ", attempt %llx",
+              (int)identity->key.len, identity->key.ptr, (int)identity->owner.len,
+              identity->owner.ptr, state_of(old), state_of(next), next->receipt.version,
+              (unsigned long long)next->receipt.token >> 40);
+}
+
+/* ---- the rows after a commit ---- */
+
+static void read_answer(const struct store_row *row, struct version *version)
+{
+    struct stored_message message;
+    if (row->answer.len == 0)
+        return;
+    struct arena *arena = arena_new((size_t)1 << 20);
+    gw_assert(arena != NULL);
+    enum gw_status status = message_decode(arena, row->answer, &message);
+    gw_assert(status == GW_OK);
+    version->answer_status = message.status;
+    bool ok = gw_buf_add(&version->answer, message.body);
+    gw_assert(ok);
+    arena_free(arena);
+}
+
+static void add_version(struct world *world, struct identity *identity,
+                        const struct store_row *row)
+{
+    struct version next = {.from_ticks = world->ticks};
+    gw_buf_init(&next.answer, 16384);
+    if (row != NULL) {
+        next.receipt = row->receipt;
+        next.print = row->print;
+        next.answer_kept = row->answer_kept;
+        memcpy(next.operation_id, row->operation_id, sizeof(next.operation_id));
+        read_answer(row, &next);
+    }
+    check_move(world, identity, &next);
+    gw_assert(identity->version_count < SIM_HISTORY_MAX);
+    if (identity->version_count == identity->version_cap) {
+        identity->version_cap = identity->version_cap == 0 ? 16 : 2 * identity->version_cap;
+        struct version *more =
+            realloc(identity->versions, identity->version_cap * sizeof(*more));
+        gw_assert(more != NULL);
+        identity->versions = more;
+    }
+    identity->versions[identity->version_count++] = next;
+}
+
+static const struct store_row *find_row(struct world *world, const struct identity *identity)
+{
+    const struct store_row *row;
+    for (size_t i = 0; i <= SIM_IDENTITIES && (row = disk_row(world, i)) != NULL; i++)
+        if (span_equal(row->owner, identity->owner) && span_equal(row->scope, identity->scope) &&
+            span_equal(row->key, identity->key))
+            return row;
+    return NULL;
+}
+
+static bool is_as_before(const struct version *last, const struct store_row *row)
+{
+    if (row == NULL)
+        return last->receipt.state == RECEIPT_ABSENT;
+    return last->receipt.state == row->receipt.state &&
+           last->receipt.version == row->receipt.version &&
+           last->receipt.token == row->receipt.token;
+}
+
+void check_commit(struct world *world)
+{
+    for (uint32_t i = 0; i < SIM_IDENTITIES; i++) {
+        struct identity *identity = &world->identities[i];
+        if (identity->owner.len == 0)
+            continue;
+        const struct store_row *row = find_row(world, identity);
+        if (!is_as_before(last_of(identity), row))
+            add_version(world, identity, row);
+    }
+}
+
+void check_free(struct world *world)
+{
+    for (uint32_t i = 0; i < SIM_IDENTITIES; i++) {
+        struct identity *identity = &world->identities[i];
+        for (uint32_t v = 0; v < identity->version_count; v++)
+            gw_buf_fini(&identity->versions[v].answer);
+        free(identity->versions);
+        for (uint32_t n = 0; n < ATTEMPTS_MAX && identity->attempts != NULL; n++) {
+            struct attempt *attempt = identity->attempts;
+            identity->attempts = attempt->older;
+            gw_buf_fini(&attempt->body);
+            free(attempt);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+/* Requests between the gateway and the upstream: when they land, what the upstream does
+ * with them, and what comes back. It remembers the truth for the checkers. */
+#include "tests/sim/network.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ANSWER_LARGE 2000 /* over replay_body_max */
+#define ANSWER_HUGE  5000 /* over answer_body_max */
+#define HEAD_BYTES   512
+
+unsigned long long network_token(const struct upstream_call *call)
+{
+    return call->attempt == NULL ? 0 : (unsigned long long)call->attempt->token >> 40;
+}
+
+static void delivery_free(struct delivery *delivery)
+{
+    struct delivery **at = &delivery->world->deliveries;
+    while (*at != delivery)
+        at = &(*at)->next;
+    *at = delivery->next;
+    timer_stop(delivery->world, &delivery->timer);
+    if (delivery->call != NULL)
+        delivery->call->delivery = NULL;
+    free(delivery);
+}
+
+void network_let_go(struct upstream_call *call)
+{
+    struct delivery *delivery = call->delivery;
+    call->delivery = NULL;
+    if (delivery == NULL)
+        return;
+    delivery->call = NULL;
+    if (delivery->timer.place == 0) /* everything of it has happened */
+        delivery_free(delivery);
+}
+
+void upstream_free_all(struct world *world)
+{
+    while (world->deliveries != NULL)
+        delivery_free(world->deliveries);
+}
+
+/* ---- what the upstream is going to do ---- */
+
+static void draw_answer(struct world *world, struct delivery *delivery)
+{
+    static const uint16_t known[] = {201, 201, 201, 200, 204, 409, 404};
+    static const uint16_t refused[] = {429, 401};
+    static const uint16_t unclear[] = {500, 503, 408, 302};
+    uint64_t kind = draw_below(world, 1000);
+    delivery->runs = true;
+    delivery->status = known[draw_below(world, GW_COUNT(known))];
+    if (kind < 100) {
+        delivery->runs = false;
+        delivery->status = refused[draw_below(world, GW_COUNT(refused))];
+    } else if (kind < 150) {
+        delivery->runs = false;
+        delivery->is_refusal = true;
+        delivery->status = 200;
+    } else if (kind < 250) {
+        delivery->runs = draw_chance(world, 500);
+        delivery->status = unclear[draw_below(world, GW_COUNT(unclear))];
+    } else if (kind < 290 && delivery->status != 204) {
+        delivery->padding = ANSWER_LARGE;
+    } else if (kind < 310 && delivery->status != 204) {
+        delivery->padding = ANSWER_HUGE;
+    }
+}
+
+static int64_t draw_landing(struct world *world)
+{
+    const struct plan *plan = &world->plan;
+    if (!draw_chance(world, plan->loss_per_mille / 3))
+        return draw_delay(world, 100);
+    if (plan->rude_network && draw_chance(world, 300))
+        return draw_between(world, 0, 10 * plan->late_ms);
+    /* As long as a request can live by the word of the route: its quiet time. */
+    return draw_between(world, 0, plan->late_ms);
+}
+
+static void comes_back(void *ctx);
+
+static void lands(void *ctx)
+{
+    struct delivery *delivery = ctx;
+    struct world *world = delivery->world;
+    struct attempt *attempt = delivery->attempt;
+    if (!delivery->lands) {
+        delivery->back = draw_chance(world, 500) ? BACK_RESET : BACK_SILENT;
+    } else if (delivery->runs && attempt != NULL) {
+        delivery->run_id = ++world->run_id;
+        world->counts[COUNT_RUNS]++;
+        world_say(world, "  the upstream RUNS attempt %llx: run %" PRIu64,
+                  (unsigned long long)attempt->token >> 40, delivery->run_id);
+        check_run(world, attempt);
+    }
+    delivery->timer.fire = comes_back;
+    int64_t works_ms = draw_delay(world, 200);
+    if (draw_chance(world, world->plan.loss_per_mille / 3))
+        works_ms = draw_between(world, 0, world->plan.answer_ms + 2 * world->plan.late_ms);
+    timer_set(world, &delivery->timer, works_ms);
+}
+
+void network_send(struct upstream_call *call)
+{
+    struct world *world = call->port->world;
+    struct delivery *delivery = calloc(1, sizeof(*delivery));
+    gw_assert(delivery != NULL);
+    delivery->world = world;
+    delivery->call = call;
+    delivery->attempt = call->attempt;
+    delivery->next = world->deliveries;
+    world->deliveries = delivery;
+    call->delivery = delivery;
+    draw_answer(world, delivery);
+    delivery->lands = !draw_chance(world, world->plan.loss_per_mille / 4);
+    delivery->back = BACK_ANSWER;
+    if (draw_chance(world, world->plan.loss_per_mille / 2))
+        delivery->back = (enum delivery_back)draw_below(world, BACK_COUNT);
+    if (delivery->attempt != NULL)
+        delivery->attempt->will_run = delivery->lands && delivery->runs;
+    delivery->timer = (struct sim_timer){.fire = lands, .ctx = delivery};
+    timer_set(world, &delivery->timer, draw_landing(world));
+}
+
+/* ---- what comes back ---- */
+
+static struct span answer_body(const struct delivery *delivery, struct gw_buf *out)
+{
+    static const char pad[] = "aaaaaaaaaaaaaaaaaaaa";
+    if (delivery->status == 204)
+        return SPAN("");
+    if (delivery->is_refusal)
+        return SPAN("{\"ok\":false}");
+    /* Bounded by the buffer, which is made to hold it. */
+    (void)gw_buf_print(out, "{\"run\":%" PRIu64 ",\"pad\":\"", delivery->run_id);
+    for (size_t i = 0; i < delivery->padding; i += sizeof(pad) - 1)
+        (void)gw_buf_add(out, SPAN(pad));
+    (void)gw_buf_add(out, SPAN("\"}"));
+    return gw_buf_span(out);
+}
+
+static void remember_answer(const struct delivery *delivery, struct span body)
+{
+    struct attempt *attempt = delivery->attempt;
+    if (attempt == NULL || attempt->answered)
+        return;
+    attempt->answered = true;
+    attempt->status = delivery->status;
+    bool ok = gw_buf_add(&attempt->body, body);
+    gw_assert(ok);
+}
+
+static void comes_back(void *ctx)
+{
+    static const enum attempt_end ends[BACK_COUNT] = {
+        [BACK_ANSWER] = END_answered,         [BACK_RESET] = END_reset_no_answer,
+        [BACK_CLOSED] = END_closed_no_answer, [BACK_CUT] = END_cut_answer,
+        [BACK_BAD] = END_bad_answer,          [BACK_SILENT] = END_none};
+    struct delivery *delivery = ctx;
+    struct upstream_call *call = delivery->call;
+    struct gw_buf out;
+    gw_buf_init(&out, 8192);
+    struct span body = answer_body(delivery, &out);
+    if (delivery->back == BACK_ANSWER)
+        remember_answer(delivery, body);
+    if (call == NULL) {
+        gw_buf_fini(&out);
+        delivery_free(delivery);
+        return;
+    }
+    enum attempt_end end = ends[delivery->back];
+    if (end == END_answered && body.len > call->port->world->conf->limits.answer_body_max)
+        end = END_answer_too_large;
+    gw_buf_fini(&out);
+    if (end == END_answered || end == END_cut_answer || end == END_answer_too_large) {
+        call->status = delivery->status;
+        call->bytes_in = 100;
+    }
+    if (end != END_none)
+        network_end_later(call, end, 0);
+    /* The answer is made of the delivery when the loop reads it. */
+}
+
+static struct http_head *parse_head(struct span text)
+{
+    const struct http1_limits limits = {
+        .target_bytes_max = 64, .head_bytes_max = HEAD_BYTES, .fields_max = 16};
+    struct http1_parser parser;
+    struct span body;
+    http1_parser_init(&parser, HTTP1_RESPONSES, &limits);
+    enum http1_event event = http1_feed(&parser, &text, &body);
+    gw_assert(event == HTTP1_HEAD);
+    struct http_head *head = http1_take_head(&parser);
+    http1_parser_fini(&parser);
+    return head;
+}
+
+/* As the port does it: what is larger than is kept waits in a file without a name. */
+static void fill_body(struct body *ret, size_t memory_max, struct span bytes)
+{
+    body_init(ret, memory_max);
+    if (bytes.len <= memory_max) {
+        enum gw_status status = body_add(ret, bytes, NULL);
+        gw_assert(status == GW_OK);
+        return;
+    }
+    ret->file = memfd_create("sim", MFD_CLOEXEC);
+    gw_assert(ret->file >= 0);
+    ssize_t written = write(ret->file, bytes.ptr, bytes.len);
+    gw_assert(written == (ssize_t)bytes.len);
+    ret->bytes = bytes.len;
+}
+
+void network_make_answer(const struct delivery *delivery, struct upstream_answer *ret)
+{
+    char head[HEAD_BYTES];
+    struct gw_buf out;
+    gw_buf_init(&out, 8192);
+    struct span body = answer_body(delivery, &out);
+    int len = delivery->status == 204
+                  ? snprintf(head, sizeof(head), "HTTP/1.1 204 No Content\r\nX-Run: %" PRIu64
+                                                 "\r\n\r\n",
+                             delivery->run_id)
+                  : snprintf(head, sizeof(head),
+                             "HTTP/1.1 %u Sim\r\nContent-Type: application/json\r\nX-Run: %" PRIu64
+                             "\r\nContent-Length: %zu\r\n\r\n",
+                             delivery->status, delivery->run_id, body.len);
+    gw_assert(len > 0 && (size_t)len < sizeof(head));
+    ret->head = parse_head(span_of(head, (size_t)len));
+    fill_body(&ret->body, delivery->call->options.memory_max, body);
+    gw_buf_fini(&out);
+}

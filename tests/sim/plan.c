@@ -1,0 +1,112 @@
+/* What the world of a seed is like: how rude its parts are, and the configuration of
+ * the gateway. Times are short, so that a story sees retention and tombstones end. */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SECOND 1000
+
+void plan_draw(struct world *world)
+{
+    struct plan *plan = &world->plan;
+    *plan = (struct plan){
+        .keys = (uint32_t)draw_between(world, 2, SIM_KEYS_MAX),
+        .arrivals_gap_ms = (uint32_t)draw_between(world, 20, 4 * SECOND),
+        .answer_ms = draw_between(world, 1, 5) * SECOND,
+        .late_ms = draw_between(world, 5, 20) * SECOND,
+        .wait_ms = draw_chance(world, 600) ? draw_between(world, 1, 20) * SECOND : 0,
+        .retention_ms = draw_between(world, 30, 600) * SECOND,
+        .rerun_on_expiry = draw_chance(world, 250),
+        .replace_on_change = draw_chance(world, 400),
+        .breaker = draw_chance(world, 400),
+        .late_max = draw_chance(world, 250) ? 0 : (uint32_t)draw_between(world, 1, 8),
+        .waiters = (uint32_t)draw_between(world, 1, 8),
+        .in_flight = (uint32_t)draw_between(world, 1, 8),
+        .bodies_kib = draw_chance(world, 200) ? 64 : 1024,
+        .store_queue = draw_chance(world, 200) ? 3 : 64,
+        .clock_steps = draw_chance(world, 250),
+        .rude_network = draw_chance(world, 250),
+        .wrong_verdicts = draw_chance(world, 300),
+        .worker_stops = draw_chance(world, 300),
+        .store_sick = draw_chance(world, 350),
+        .long_gaps = draw_chance(world, 500),
+        .recovers_late = draw_chance(world, 300),
+        .commit_max_ms = draw_chance(world, 800) ? 20 : 2 * SECOND,
+        .crash_per_10000 = draw_chance(world, 200) ? 0 : (uint32_t)draw_between(world, 2, 40),
+        .chaos_gap_ms = (uint32_t)draw_between(world, 2 * SECOND, 60 * SECOND),
+        .loss_per_mille = (uint32_t)draw_between(world, 50, 600),
+    };
+    plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 600) * SECOND;
+}
+
+static void add_route(struct gw_buf *out, const struct plan *plan, const char *head)
+{
+    /* The buffer is asked once at the end. */
+    (void)gw_buf_print(
+        out,
+        "  - name: %s\n"
+        "    match: {methods: [POST], path: %s}\n",
+        head, head[0] == 's' ? "/solo" : head[0] == 'b' ? "/bolt" : "/acme");
+    (void)gw_buf_print(out,
+                       "    owner: %s\n"
+                       "    scope: %s\n"
+                       "    key: {from: header, name: Idempotency-Key, required: true}\n"
+                       "    fingerprint: {mode: json}\n"
+                       "    labels: {order: {json: /order}}\n"
+                       "    evidence: {headers: true, body: true, keep: 60s}\n"
+                       "    outcome:\n"
+                       "      rules:\n"
+                       "        - {status: 302, means: unknown}\n"
+                       "        - {status: 200, json: {/ok: false}, means: refused}\n",
+                       head[0] == 'b' ? "bolt" : "acme", head[0] == 's' ? "route" : "gateway");
+    (void)gw_buf_print(out,
+                       "    on_pending: {wait: %" PRId64 "ms}\n"
+                       "    retention: %" PRId64 "ms\n"
+                       "    tombstone: %" PRId64 "ms\n"
+                       "    request_body_max: 1KiB\n"
+                       "    replay_body_max: 1KiB\n"
+                       "    on_expiry: %s\n"
+                       "    on_changed_after_release: %s\n"
+                       "    limits: {route_in_flight: %" PRIu32 ", owner_in_flight: %" PRIu32 "}\n",
+                       plan->wait_ms, plan->retention_ms, plan->tombstone_ms,
+                       plan->rerun_on_expiry ? "rerun" : "refuse",
+                       plan->replace_on_change ? "replace" : "refuse", plan->in_flight,
+                       plan->in_flight);
+    (void)gw_buf_print(out, "    breaker: %s\n",
+                       plan->breaker ? "{unknowns: 3, share: 20%, overdue: 500ms, in: 5s}"
+                                     : "none");
+}
+
+struct conf *plan_conf(const struct plan *plan, struct gw_error *err)
+{
+    static const char *const routes[] = {"acme", "bolt", "solo"};
+    struct gw_buf out;
+    struct conf *conf = NULL;
+    struct conf_report report;
+    gw_buf_init(&out, 64 * 1024);
+    (void)gw_buf_print(
+        &out,
+        "version: 1\nlisten: [{address: \"127.0.0.1:0\"}]\nadmin: {address: \"127.0.0.1:0\", "
+        "tokens: [{name: ana, rights: [settle, control], sha256: "
+        "\"c0f9e2ddc5a0e9b1d3a0a9a5d1a4f4b5c6d7e8f90a1b2c3d4e5f60718293a4b5\"}]}\n"
+        "store: {kind: memory}\nowners: {acme: {kind: static}, bolt: {kind: static}}\n"
+        "upstreams: {legacy: {url: \"http://127.0.0.1:9000\", timeouts: {connect: 1s, answer: "
+        "%" PRId64 "ms, idle: %" PRId64 "ms, late: %" PRId64 "ms}}}\n",
+        plan->answer_ms, plan->answer_ms, plan->late_ms);
+    (void)gw_buf_print(&out,
+                       "limits: {late_max: %" PRIu32 ", waiters: %" PRIu32 ", bodies: %" PRIu32
+                       "KiB, store_queue: %" PRIu32 ", answer_body_max: 4KiB}\n"
+                       "workers: 2\nroutes:\n",
+                       plan->late_max, plan->waiters, plan->bodies_kib, plan->store_queue);
+    for (size_t i = 0; i < GW_COUNT(routes); i++)
+        add_route(&out, plan, routes[i]);
+    gw_assert(!out.failed);
+    enum gw_status status = conf_parse(gw_buf_span(&out), "sim.yaml", &conf, &report);
+    if (status != GW_OK)
+        (void)gw_error_set(err, status, "%s", report.count > 0 ? report.findings[0].text : "conf");
+    conf_report_fini(&report);
+    gw_buf_fini(&out);
+    return status == GW_OK ? conf : NULL;
+}

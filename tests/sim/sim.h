@@ -1,0 +1,310 @@
+/* The simulator: the gateway's own rooms, policy and store logic on a virtual clock
+ * with a made-up world around them. One seed draws one world and one story; the same
+ * seed tells the same story again. What the product calls threads, loops, sockets and
+ * disks are queues of one heap of timers here, and a crash may fall between any two
+ * steps of it. Threads: one. */
+#ifndef RECIBO_TESTS_SIM_SIM_H
+#define RECIBO_TESTS_SIM_SIM_H
+
+#include "gateway/worker.h"
+#include "store/backend.h"
+
+#define SIM_KEYS_MAX      4
+#define SIM_SPACES        3 /* two owners of one key space, and a route of its own */
+#define SIM_IDENTITIES    (SIM_KEYS_MAX * SIM_SPACES)
+#define SIM_WORKERS       2
+#define SIM_PROCESSES_MAX 1 /* of one store; several gateways come later */
+#define SIM_CALLERS_MAX   64
+#define SIM_OPERATORS_MAX 4
+#define SIM_TRAIL_LINES   120
+#define SIM_LINE_BYTES    240
+#define SIM_HISTORY_MAX   4096 /* versions of one key in one story */
+#define SIM_BATCH_MAX     8
+#define SIM_NEVER         INT64_MAX
+
+struct world;
+struct process;
+struct version;
+
+/* ---- bugs that are planted to see whether they are found (bugs.c) ---- */
+enum sim_bug {
+#define BUG(name, word, seeds, doc) BUG_##name,
+#include "tests/sim/bugs.def"
+#undef BUG
+    BUG_COUNT,
+};
+
+/* ---- time.c: the clock, the heap of timers ---- */
+struct sim_timer {
+    int64_t at;
+    uint64_t order;
+    size_t place;          /* in the heap, from 1; 0: not set */
+    struct worker *worker; /* whose loop it belongs to; NULL: the world's own */
+    void (*fire)(void *ctx);
+    void *ctx;
+};
+void timer_set(struct world *world, struct sim_timer *timer, int64_t delay_ms);
+void timer_stop(struct world *world, struct sim_timer *timer); /* fine if it is not set */
+/* Runs the next one; false: none is left. */
+bool timer_run_next(struct world *world);
+int64_t world_ticks(const struct world *world);
+int64_t world_wall(const struct world *world);
+void world_step_clock(struct world *world, int64_t by_ms);
+
+/* ---- draw.c: the seed ---- */
+uint64_t draw(struct world *world);
+uint64_t draw_below(struct world *world, uint64_t bound);         /* 0 .. bound - 1 */
+int64_t draw_between(struct world *world, int64_t a, int64_t b);  /* both included */
+bool draw_chance(struct world *world, uint32_t per_mille);
+/* Mostly short, sometimes as long as max_ms. */
+int64_t draw_delay(struct world *world, int64_t max_ms);
+
+/* ---- plan.c: what this seed's world is like ---- */
+struct plan {
+    uint32_t keys, arrivals_gap_ms;
+    int64_t answer_ms, late_ms, wait_ms, retention_ms, tombstone_ms;
+    bool rerun_on_expiry, replace_on_change, breaker;
+    uint32_t late_max, waiters, in_flight, bodies_kib, store_queue;
+    bool clock_steps;    /* the wall clock jumps by an hour */
+    bool rude_network;   /* bytes land after the quiet time as well */
+    bool wrong_verdicts; /* operators err, and use force */
+    bool worker_stops;   /* a worker stands still for minutes */
+    bool store_sick;     /* commits fail for a while */
+    bool long_gaps;      /* hours without a call: retention and tombstones end */
+    bool recovers_late;  /* callers are served while the dead leases are still found */
+    int64_t commit_max_ms;
+    uint32_t crash_per_10000, chaos_gap_ms;
+    uint32_t loss_per_mille; /* how rude the upstream is */
+};
+void plan_draw(struct world *world);
+struct conf *plan_conf(const struct plan *plan, struct gw_error *err);
+
+/* ---- truth: what really happened, known to the checkers alone (check.c) ---- */
+struct attempt {
+    struct attempt *older;
+    struct identity *identity;
+    uint64_t token;
+    uint32_t life;
+    int64_t claimed_ticks;
+    bool will_run; /* bytes are under way and the upstream is going to carry it out */
+    bool ran;
+    bool excused; /* an operator said that it did not run, and it was his to say */
+    bool answered; /* the answer below was made */
+    uint16_t status;
+    struct gw_buf body;
+};
+
+/* One committed state of a key's row. */
+struct version {
+    int64_t from_ticks;
+    uint32_t life;
+    struct receipt receipt; /* state ABSENT: no row */
+    struct fingerprint print;
+    char operation_id[OPERATION_ID_BYTES + 1];
+    bool answer_kept;
+    uint16_t answer_status;
+    struct gw_buf answer; /* the stored answer's body */
+};
+
+struct identity {
+    struct span owner, scope, key;
+    struct version *versions;
+    uint32_t version_count, version_cap;
+    uint32_t life; /* counts the operations that the key has been */
+    struct attempt *attempts;
+    int64_t moved_ticks; /* when it last came to rest */
+};
+
+/* ---- caller.c ---- */
+struct client {
+    struct world *world;
+    struct process *process;
+    struct worker *worker;
+    struct client *next; /* of the worker's graveyard */
+    uint32_t slot;
+    uint64_t id;
+    struct flow *flow; /* NULL: over */
+    struct identity *identity;
+    uint32_t variant; /* of the body */
+    int64_t start_ticks, applied_ticks;
+    bool reads_slowly, answered, waits_for_body, waits_for_write, has_waited;
+    struct sim_timer body_timer, leave_timer, write_timer;
+    char body[96];
+    size_t body_len;
+};
+void caller_arrives(void *ctx); /* the world's timer */
+void caller_dies(struct client *client);   /* its process is gone */
+void caller_free(struct client *client);
+extern const struct client_ops caller_ops;
+
+/* ---- upstream.c ---- */
+struct delivery;
+struct upstream_port {
+    struct world *world;
+    struct worker *worker;
+    struct upstream_call *calls;
+    uint32_t late_listening;
+};
+extern const struct upstream_ops sim_upstream_ops;
+void upstream_crash(struct upstream_port *port); /* the process is gone; its bytes may still land */
+void upstream_free_all(struct world *world);
+
+/* ---- disk.c: the store ---- */
+struct store {
+    struct world *world;
+    struct process *process;
+    struct store_op *first, *last; /* waiting */
+    uint32_t count;
+    struct store_op *batch[SIM_BATCH_MAX];
+    bool batch_told[SIM_BATCH_MAX]; /* by a planted bug: delivered too early */
+    uint32_t batch_count;
+    bool batch_open;
+    struct sim_timer start_timer, commit_timer;
+};
+struct store_inbox {
+    struct world *world;
+    struct worker *worker; /* whose loop drains it; NULL: the operators' */
+    struct store_op *first, *last;
+    struct sim_timer timer;
+};
+GW_MUST_CHECK bool disk_open(struct world *world);
+void disk_close(struct world *world);
+void disk_new_life(struct world *world); /* every lease of before is dead */
+void disk_crash(struct store *store);
+struct store_row *disk_row(struct world *world, size_t index); /* NULL: none any more */
+void disk_pauses(struct world *world, struct board *board);
+void inbox_init(struct store_inbox *inbox, struct world *world, struct worker *worker);
+void inbox_drop(struct store_inbox *inbox);
+/* What an op that never comes back leaves behind: scans and operators give up. */
+void disk_drop_op(struct store_op *op);
+
+/* ---- worker.c, process.c ---- */
+struct sources;
+struct worker {
+    struct world *world;
+    struct process *process;
+    uint32_t index;
+    struct worker_ports ports;
+    struct conf *conf;
+    struct store_inbox inbox;
+    struct upstream_port upstream;
+    struct sources *sources;
+    struct flow *flows, *flow_grave;
+    struct client *client_grave;
+    uint32_t flow_count, flows_max;
+    uint64_t flow_id;
+    size_t flow_bytes_max;
+    struct gw_sha256 *sha256[WORKER_DIGESTS];
+    struct json_node *json_nodes;
+    uint32_t *json_order;
+    uint32_t json_room;
+    bool draining;
+    int64_t stopped_until; /* it stands still: nothing of its loop runs before */
+    struct sim_timer grace_timer;
+};
+void worker_init(struct worker *worker, struct process *process, uint32_t index);
+void worker_crash(struct worker *worker);
+void worker_bury_the_dead(struct worker *worker);
+bool worker_is_done(const struct worker *worker);
+void worker_begin_drain(struct worker *worker, int64_t grace_ms);
+void worker_bury_caller(struct worker *worker, struct client *client);
+
+enum process_phase { PROCESS_RECOVERS, PROCESS_SERVES, PROCESS_DRAINS };
+struct process {
+    struct world *world;
+    uint32_t life;
+    enum process_phase phase;
+    struct board *board;
+    struct store store;
+    struct store_inbox operator_inbox;
+    struct worker workers[SIM_WORKERS];
+};
+void process_start(struct world *world);
+void process_crash(struct world *world, struct process *process);
+void process_drain(struct process *process);
+/* After every step: recovery may be over, or a drain. */
+void process_look(struct world *world, struct process *process);
+void process_free(struct process *process);
+
+/* ---- operator.c ---- */
+void operator_acts(struct world *world);
+/* Whose verdict is it that this row was moved by? false: nobody's. */
+struct verdict {
+    bool is_honest; /* he looked, saw that it had not run, and used no force */
+};
+bool operator_verdict(struct world *world, const char *operation_id, uint32_t version,
+                      struct verdict *ret);
+void operator_crash(struct world *world, struct process *process);
+void operator_bury(struct world *world);
+void operator_gives_up(struct store_op *op);
+bool operator_is_busy(const struct world *world);
+
+/* ---- check.c, told.c: the checkers ---- */
+void check_commit(struct world *world); /* the rows as they stand after a commit */
+struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: never committed */
+void check_start(struct world *world, const struct flow *flow); /* a call is about to begin */
+void check_run(struct world *world, struct attempt *attempt);   /* the upstream carries it out */
+void check_told(struct client *client, const struct reply *reply);
+void check_quiet(struct world *world); /* nothing is left to happen */
+void check_free(struct world *world);
+
+/* ---- world.c ---- */
+struct world_options {
+    uint64_t seed;
+    uint64_t steps;
+    bool is_verbose; /* the story on standard output */
+    bool keeps_trail;
+    enum sim_bug bug;
+};
+struct world {
+    struct world_options options;
+    uint64_t random[4];
+    struct gw_clock clock;
+    int64_t ticks, wall_offset, wall_high;
+    struct sim_timer **heap;
+    size_t heap_count, heap_cap;
+    uint64_t timer_order, step;
+    struct plan plan;
+    struct conf *conf;
+    struct store_backend *backend;
+    int64_t sick_until;
+    struct process *processes[SIM_PROCESSES_MAX]; /* NULL: down */
+    uint32_t lives;
+    struct identity identities[SIM_IDENTITIES];
+    struct client *callers[SIM_CALLERS_MAX];
+    uint64_t caller_id, run_id;
+    struct delivery *deliveries;
+    struct operator_call *operators[SIM_OPERATORS_MAX];
+    struct sim_timer arrival_timer, chaos_timer, start_timer;
+    bool is_winding_down; /* no new trouble: what is under way comes to its end */
+    bool has_failed;
+    char violation[512];
+    char trail[SIM_TRAIL_LINES][SIM_LINE_BYTES];
+    uint64_t trail_count;
+    uint64_t counts[16]; /* of enum sim_count */
+};
+enum sim_count {
+    COUNT_CALLS,
+    COUNT_RUNS,
+    COUNT_CRASHES,
+    COUNT_DRAINS,
+    COUNT_REPLAYS,
+    COUNT_UNKNOWNS,
+    COUNT_RELEASES,
+    COUNT_LATE,
+    COUNT_VERDICTS,
+    COUNT_RENEWALS,
+    COUNT_SIM,
+};
+/* true: the story ended well. */
+bool world_run(struct world *world, const struct world_options *options);
+void world_fini(struct world *world);
+/* The one world of this process: the product's ports carry no context. */
+struct world *world_now(void);
+void world_say(struct world *world, const char *fmt, ...) GW_PRINTF(2, 3);
+/* The first violation counts. */
+void world_fail(struct world *world, const char *fmt, ...) GW_PRINTF(2, 3);
+bool world_is_full_of(const struct world *world, enum sim_bug bug);
+void world_print_trail(const struct world *world);
+
+#endif
