@@ -26,48 +26,6 @@ static bool is_counted_hop(const struct http_head *head, struct span name)
            route_method_bit(head->method) == METHOD_OPTIONS;
 }
 
-/* May this field of the caller's go upstream as it is? */
-static bool passes(const struct flow *flow, const struct http_field *field)
-{
-    const struct route_policy *route = flow->route;
-    const struct http_head *head = flow->head;
-    uint32_t flags = header_flags(field->name);
-    bool guarded = route->mode == ROUTE_ENFORCE;
-    if ((flags & (HEADER_HOP | HEADER_FRAMING | HEADER_FORWARDED)) != 0)
-        return false;
-    if (is_counted_hop(head, field->name) || span_equal_nocase(field->name, SPAN("Host")) ||
-        span_equal_nocase(field->name, SPAN("traceparent")) ||
-        header_named_by_connection(head->fields, head->field_count, field->name))
-        return false;
-    if (route->credentials == CREDENTIALS_STRIP && route->owner_index != ROUTE_NO_OWNER &&
-        owner_uses_field(&flow->conf->owners[route->owner_index], field->name))
-        return false;
-    if (!guarded)
-        return true;
-    if ((flags & HEADER_OVERRIDE) != 0 || span_equal_nocase(field->name, SPAN("Accept-Encoding")) ||
-        span_equal_nocase(field->name, SPAN("Range")))
-        return false;
-    /* The key stays here unless the upstream deduplicates by it (KEY-21); look-alikes always. */
-    if (is_key_field(&route->key, field->name))
-        return route->passes_key && route->key.from == KEY_FROM_HEADER &&
-               span_equal_nocase(field->name, route->key.name);
-    return true;
-}
-
-static bool add(struct flow *flow, struct span name, struct span value)
-{
-    return http1_write_field(&flow->call_head, name, value);
-}
-
-static bool add_host(struct flow *flow)
-{
-    const struct upstream_policy *upstream = flow->route->upstream;
-    struct span host = upstream->host_header.len > 0 ? upstream->host_header : upstream->authority;
-    if (upstream->host_preserve && flow->head->authority.len > 0)
-        host = flow->head->authority;
-    return add(flow, SPAN("Host"), host);
-}
-
 static bool is_lower_hex(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -107,6 +65,56 @@ static bool read_traceparent(const struct http_head *head, struct span *ret_id,
     *ret_id = id;
     *ret_flags = flags;
     return true;
+}
+
+/* A new trace has no state yet: what came with an invalid traceparent belongs to none. */
+static bool is_stray_tracestate(const struct http_head *head, struct span name)
+{
+    struct span id, flags;
+    return span_equal_nocase(name, SPAN("tracestate")) && !read_traceparent(head, &id, &flags);
+}
+
+/* May this field of the caller's go upstream as it is? */
+static bool passes(const struct flow *flow, const struct http_field *field)
+{
+    const struct route_policy *route = flow->route;
+    const struct http_head *head = flow->head;
+    uint32_t flags = header_flags(field->name);
+    bool guarded = route->mode == ROUTE_ENFORCE;
+    if ((flags & (HEADER_HOP | HEADER_FRAMING | HEADER_FORWARDED)) != 0)
+        return false;
+    if (is_counted_hop(head, field->name) || span_equal_nocase(field->name, SPAN("Host")) ||
+        span_equal_nocase(field->name, SPAN("traceparent")) ||
+        is_stray_tracestate(head, field->name) ||
+        header_named_by_connection(head->fields, head->field_count, field->name))
+        return false;
+    if (route->credentials == CREDENTIALS_STRIP && route->owner_index != ROUTE_NO_OWNER &&
+        owner_uses_field(&flow->conf->owners[route->owner_index], field->name))
+        return false;
+    if (!guarded)
+        return true;
+    if ((flags & HEADER_OVERRIDE) != 0 || span_equal_nocase(field->name, SPAN("Accept-Encoding")) ||
+        span_equal_nocase(field->name, SPAN("Range")))
+        return false;
+    /* The key stays here unless the upstream deduplicates by it (KEY-21); look-alikes always. */
+    if (is_key_field(&route->key, field->name))
+        return route->passes_key && route->key.from == KEY_FROM_HEADER &&
+               span_equal_nocase(field->name, route->key.name);
+    return true;
+}
+
+static bool add(struct flow *flow, struct span name, struct span value)
+{
+    return http1_write_field(&flow->call_head, name, value);
+}
+
+static bool add_host(struct flow *flow)
+{
+    const struct upstream_policy *upstream = flow->route->upstream;
+    struct span host = upstream->host_header.len > 0 ? upstream->host_header : upstream->authority;
+    if (upstream->host_preserve && flow->head->authority.len > 0)
+        host = flow->head->authority;
+    return add(flow, SPAN("Host"), host);
 }
 
 void call_head_trace(struct flow *flow)

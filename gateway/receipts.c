@@ -118,9 +118,8 @@ enum receipt_verdict receipts_claim_again(struct flow *flow, uint32_t *ret_expec
 
 enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect)
 {
-    struct receipt_event event = {.kind = RECEIPT_EV_EXPIRE,
-                                  .now_ms = flow_now_ms(flow),
-                                  .until_ms = flow_now_ms(flow)};
+    struct receipt_event event = {
+        .kind = RECEIPT_EV_EXPIRE, .now_ms = flow_now_ms(flow), .until_ms = flow_now_ms(flow)};
     struct receipt next = flow->row.receipt;
     enum receipt_verdict verdict = RECEIPT_MOVED;
     *ret_expect = next.version;

@@ -141,7 +141,8 @@ static void print_load(struct page *page)
                          atomic_load(&counts_at(page, i)->in_flight));
     exposition_family(&page->out, METRIC_REFUSED);
     for (uint32_t p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++)
-        exposition_count(&page->out, metric_label("reason", span_str(problem_code((enum problem)p))),
+        exposition_count(&page->out,
+                         metric_label("reason", span_str(problem_code((enum problem)p))),
                          board_refused(page->call->options->board, (enum problem)p));
 }
 

@@ -7,13 +7,13 @@
 
 enum claim_stage {
     CLAIM_ENTER,
-    CLAIM_ASKED,    /* the claim or the look-up came back */
-    CLAIM_RETAKEN,  /* a released row was claimed again */
+    CLAIM_ASKED,     /* the claim or the look-up came back */
+    CLAIM_RETAKEN,   /* a released row was claimed again */
     CLAIM_FORGOTTEN, /* a row whose time is over was removed */
-    CLAIM_LAPSED,   /* a dead lease was put on record */
-    CLAIM_CONSUMED, /* an operator's verdict was marked as told */
-    CLAIM_TOUCHED,  /* a repeat of an unknown was counted */
-    CLAIM_WAITING,  /* for the first call */
+    CLAIM_LAPSED,    /* a dead lease was put on record */
+    CLAIM_CONSUMED,  /* an operator's verdict was marked as told */
+    CLAIM_TOUCHED,   /* a repeat of an unknown was counted */
+    CLAIM_WAITING,   /* for the first call */
 };
 
 /* false: a wake-up is on its way to this flow, and must arrive before it can end. */

@@ -7,6 +7,8 @@
 
 #define INPUT_BYTES_MAX (1 << 22)
 
+#define INPUT_BYTES_MAX (1 << 22)
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int replay_file(const char *path)
@@ -16,14 +18,18 @@ static int replay_file(const char *path)
         (void)fprintf(stderr, "cannot open %s\n", path);
         return 1;
     }
-    static uint8_t data[1 << 22];
-    size_t len = fread(data, 1, sizeof(data), file);
+    uint8_t *data = malloc(INPUT_BYTES_MAX);
+    size_t len = data == NULL ? 0 : fread(data, 1, INPUT_BYTES_MAX, file);
     (void)fclose(file); /* read only */
-    uint8_t *exact =
-        malloc(len == 0 ? 1 : len); /* so that a sanitizer sees the first byte too far */
-    if (exact == NULL)
+    /* Exactly as long as the input, so that a sanitizer sees the first byte too far. */
+    uint8_t *exact = malloc(len == 0 ? 1 : len);
+    if (data == NULL || exact == NULL) {
+        free(data);
+        free(exact);
         return 1;
+    }
     memcpy(exact, data, len);
+    free(data);
     (void)LLVMFuzzerTestOneInput(exact, len); /* a finding aborts */
     free(exact);
     return 0;

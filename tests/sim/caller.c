@@ -45,11 +45,12 @@ static void make_body(struct client *client)
     struct world *world = client->world;
     struct span key = client->identity->key;
     client->variant = draw_chance(world, 120);
-    int len = draw_chance(world, 700)
-                  ? snprintf(client->body, sizeof(client->body), "{\"order\":\"%.*s\",\"n\":%u}",
-                             (int)key.len, key.ptr, client->variant)
-                  : snprintf(client->body, sizeof(client->body), "{ \"n\": %u, \"order\": \"%.*s\" }",
-                             client->variant, (int)key.len, key.ptr);
+    int len =
+        draw_chance(world, 700)
+            ? snprintf(client->body, sizeof(client->body), "{\"order\":\"%.*s\",\"n\":%u}",
+                       (int)key.len, key.ptr, client->variant)
+            : snprintf(client->body, sizeof(client->body), "{ \"n\": %u, \"order\": \"%.*s\" }",
+                       client->variant, (int)key.len, key.ptr);
     gw_assert(len > 0 && (size_t)len < sizeof(client->body));
     client->body_len = (size_t)len;
 }

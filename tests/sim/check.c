@@ -133,15 +133,16 @@ static void check_claim(struct world *world, struct identity *identity, const st
 }
 
 /* Free again: nothing of it ran or can still run, but for what an operator answers for. */
-static void check_release(struct world *world, struct identity *identity,
-                          const struct version *old, const struct version *next)
+static void check_release(struct world *world, struct identity *identity, const struct version *old,
+                          const struct version *next)
 {
     struct verdict verdict = {0};
     const struct plan *plan = &world->plan;
-    bool by_operator = (next->receipt.marks & RECEIPT_SETTLED) != 0;
+    const uint32_t both = RECEIPT_SETTLED | RECEIPT_CONSUMED;
+    bool by_operator =
+        old->receipt.state == RECEIPT_UNKNOWN && (next->receipt.marks & both) == RECEIPT_SETTLED;
     world->counts[COUNT_RELEASES]++;
-    if (by_operator &&
-        !operator_verdict(world, next->operation_id, old->receipt.version, &verdict))
+    if (by_operator && !operator_verdict(world, next->operation_id, old->receipt.version, &verdict))
         fail_move(world, identity, old, next, "settled by nobody");
     /* Clocks that jump and bytes that outlive the quiet time deceive an honest one too. */
     bool excuses = by_operator && (!verdict.is_honest || plan->clock_steps || plan->rude_network);
@@ -150,8 +151,7 @@ static void check_release(struct world *world, struct identity *identity,
             continue;
         a->excused = excuses;
         if (!excuses)
-            fail_move(world, identity, old, next,
-                      a->ran ? "it ran" : "it is still going to run");
+            fail_move(world, identity, old, next, a->ran ? "it ran" : "it is still going to run");
     }
 }
 
@@ -233,8 +233,7 @@ static void check_move(struct world *world, struct identity *identity, struct ve
     if (next->receipt.state == RECEIPT_ABSENT) {
         if (!life_may_end(world, old))
             fail_move(world, identity, old, next, "it vanished before its time");
-    } else if (old->receipt.state == RECEIPT_ABSENT ||
-               next->receipt.token != old->receipt.token) {
+    } else if (old->receipt.state == RECEIPT_ABSENT || next->receipt.token != old->receipt.token) {
         check_claim(world, identity, old, next);
     } else {
         check_same_attempt(world, identity, old, next);
@@ -266,8 +265,7 @@ static void read_answer(const struct store_row *row, struct version *version)
     arena_free(arena);
 }
 
-static void add_version(struct world *world, struct identity *identity,
-                        const struct store_row *row)
+static void add_version(struct world *world, struct identity *identity, const struct store_row *row)
 {
     struct version next = {.from_ticks = world->ticks};
     gw_buf_init(&next.answer, 16384);
@@ -282,8 +280,7 @@ static void add_version(struct world *world, struct identity *identity,
     gw_assert(identity->version_count < SIM_HISTORY_MAX);
     if (identity->version_count == identity->version_cap) {
         identity->version_cap = identity->version_cap == 0 ? 16 : 2 * identity->version_cap;
-        struct version *more =
-            realloc(identity->versions, identity->version_cap * sizeof(*more));
+        struct version *more = realloc(identity->versions, identity->version_cap * sizeof(*more));
         gw_assert(more != NULL);
         identity->versions = more;
     }

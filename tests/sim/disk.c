@@ -17,9 +17,7 @@ static void inbox_drains(void *ctx);
 bool disk_open(struct world *world)
 {
     struct gw_error err = {0};
-    struct store_options options;
-    store_options_default(&options);
-    options.kind = "memory";
+    const struct store_options options = {.kind = "memory"};
     if (store_memory_ops.open(&options, &world->backend, &err) != GW_OK)
         return false;
     struct memory_store *memory = (struct memory_store *)world->backend;

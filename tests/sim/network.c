@@ -224,14 +224,14 @@ void network_make_answer(const struct delivery *delivery, struct upstream_answer
     struct gw_buf out;
     gw_buf_init(&out, 8192);
     struct span body = answer_body(delivery, &out);
-    int len = delivery->status == 204
-                  ? snprintf(head, sizeof(head), "HTTP/1.1 204 No Content\r\nX-Run: %" PRIu64
-                                                 "\r\n\r\n",
-                             delivery->run_id)
-                  : snprintf(head, sizeof(head),
-                             "HTTP/1.1 %u Sim\r\nContent-Type: application/json\r\nX-Run: %" PRIu64
-                             "\r\nContent-Length: %zu\r\n\r\n",
-                             delivery->status, delivery->run_id, body.len);
+    int len =
+        delivery->status == 204
+            ? snprintf(head, sizeof(head), "HTTP/1.1 204 No Content\r\nX-Run: %" PRIu64 "\r\n\r\n",
+                       delivery->run_id)
+            : snprintf(head, sizeof(head),
+                       "HTTP/1.1 %u Sim\r\nContent-Type: application/json\r\nX-Run: %" PRIu64
+                       "\r\nContent-Length: %zu\r\n\r\n",
+                       delivery->status, delivery->run_id, body.len);
     gw_assert(len > 0 && (size_t)len < sizeof(head));
     ret->head = parse_head(span_of(head, (size_t)len));
     fill_body(&ret->body, delivery->call->options.memory_max, body);

@@ -18,7 +18,15 @@ struct upstream_call {
     struct sim_timer open_timer, answer_timer, end_timer;
 };
 
-enum delivery_back { BACK_ANSWER, BACK_RESET, BACK_CLOSED, BACK_CUT, BACK_BAD, BACK_SILENT, BACK_COUNT };
+enum delivery_back {
+    BACK_ANSWER,
+    BACK_RESET,
+    BACK_CLOSED,
+    BACK_CUT,
+    BACK_BAD,
+    BACK_SILENT,
+    BACK_COUNT
+};
 
 /* A whole request on its way: the world's, not the process's. */
 struct delivery {

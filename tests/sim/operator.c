@@ -90,8 +90,8 @@ void call_end(struct call *call)
     gw_assert(!call->is_answered);
     writer_close(&call->json, '}');
     call->is_answered = true;
-    world_say(call->admin->world, "operator is told %s (%u)",
-              call->status == 200 ? "done" : "no", call->status);
+    world_say(call->admin->world, "operator is told %s (%u)", call->status == 200 ? "done" : "no",
+              call->status);
 }
 
 struct span call_actor(struct call *call)
@@ -258,7 +258,7 @@ static void settle(struct operator_call *made, const struct store_row *row)
     bool force = errs && draw_chance(world, 600);
     if (row->receipt.state != RECEIPT_UNKNOWN)
         word = draw_chance(world, 500) && !(row->receipt.state == RECEIPT_ABANDONED) ? "reopen"
-                                                                                    : "executed";
+                                                                                     : "executed";
     else if (draw_chance(world, 100))
         word = "abandoned";
     if (errs)

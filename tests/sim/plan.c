@@ -44,11 +44,13 @@ void plan_draw(struct world *world)
 static void add_route(struct gw_buf *out, const struct plan *plan, const char *head)
 {
     /* The buffer is asked once at the end. */
-    (void)gw_buf_print(
-        out,
-        "  - name: %s\n"
-        "    match: {methods: [POST], path: %s}\n",
-        head, head[0] == 's' ? "/solo" : head[0] == 'b' ? "/bolt" : "/acme");
+    (void)gw_buf_print(out,
+                       "  - name: %s\n"
+                       "    match: {methods: [POST], path: %s}\n",
+                       head,
+                       head[0] == 's'   ? "/solo"
+                       : head[0] == 'b' ? "/bolt"
+                                        : "/acme");
     (void)gw_buf_print(out,
                        "    owner: %s\n"
                        "    scope: %s\n"

@@ -51,8 +51,7 @@ void process_look(struct world *world, struct process *process)
 {
     if (process->phase == PROCESS_RECOVERS && is_done(process)) {
         serve(process);
-    } else if (process->phase == PROCESS_DRAINS && is_done(process) &&
-               !operator_is_busy(world)) {
+    } else if (process->phase == PROCESS_DRAINS && is_done(process) && !operator_is_busy(world)) {
         world_say(world, "life %u has ended in peace", process->life);
         check_quiet(world);
         process_free(process);

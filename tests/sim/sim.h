@@ -53,8 +53,8 @@ void world_step_clock(struct world *world, int64_t by_ms);
 
 /* ---- draw.c: the seed ---- */
 uint64_t draw(struct world *world);
-uint64_t draw_below(struct world *world, uint64_t bound);         /* 0 .. bound - 1 */
-int64_t draw_between(struct world *world, int64_t a, int64_t b);  /* both included */
+uint64_t draw_below(struct world *world, uint64_t bound);        /* 0 .. bound - 1 */
+int64_t draw_between(struct world *world, int64_t a, int64_t b); /* both included */
 bool draw_chance(struct world *world, uint32_t per_mille);
 /* Mostly short, sometimes as long as max_ms. */
 int64_t draw_delay(struct world *world, int64_t max_ms);
@@ -88,7 +88,7 @@ struct attempt {
     int64_t claimed_ticks;
     bool will_run; /* bytes are under way and the upstream is going to carry it out */
     bool ran;
-    bool excused; /* an operator said that it did not run, and it was his to say */
+    bool excused;  /* an operator said that it did not run, and it was his to say */
     bool answered; /* the answer below was made */
     uint16_t status;
     struct gw_buf body;
@@ -132,8 +132,8 @@ struct client {
     char body[96];
     size_t body_len;
 };
-void caller_arrives(void *ctx); /* the world's timer */
-void caller_dies(struct client *client);   /* its process is gone */
+void caller_arrives(void *ctx);          /* the world's timer */
+void caller_dies(struct client *client); /* its process is gone */
 void caller_free(struct client *client);
 extern const struct client_ops caller_ops;
 
@@ -242,8 +242,8 @@ bool operator_is_busy(const struct world *world);
 /* ---- check.c, told.c: the checkers ---- */
 void check_commit(struct world *world); /* the rows as they stand after a commit */
 struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: never committed */
-void check_start(struct world *world, const struct flow *flow); /* a call is about to begin */
-void check_run(struct world *world, struct attempt *attempt);   /* the upstream carries it out */
+void check_start(struct world *world, const struct flow *flow);     /* a call is about to begin */
+void check_run(struct world *world, struct attempt *attempt); /* the upstream carries it out */
 void check_told(struct client *client, const struct reply *reply);
 void check_quiet(struct world *world); /* nothing is left to happen */
 void check_free(struct world *world);
@@ -254,6 +254,7 @@ struct world_options {
     uint64_t steps;
     bool is_verbose; /* the story on standard output */
     bool keeps_trail;
+    bool expects_bug; /* then an assertion of the product is a find like any other */
     enum sim_bug bug;
 };
 struct world {
@@ -304,7 +305,6 @@ struct world *world_now(void);
 void world_say(struct world *world, const char *fmt, ...) GW_PRINTF(2, 3);
 /* The first violation counts. */
 void world_fail(struct world *world, const char *fmt, ...) GW_PRINTF(2, 3);
-bool world_is_full_of(const struct world *world, enum sim_bug bug);
 void world_print_trail(const struct world *world);
 
 #endif

@@ -32,8 +32,7 @@ static void sift_down(struct world *world, size_t at)
 {
     struct sim_timer *timer = world->heap[at];
     for (size_t child = 2 * at + 1; child < world->heap_count; child = 2 * at + 1) {
-        if (child + 1 < world->heap_count &&
-            is_before(world->heap[child + 1], world->heap[child]))
+        if (child + 1 < world->heap_count && is_before(world->heap[child + 1], world->heap[child]))
             child++;
         if (!is_before(world->heap[child], timer))
             break;

@@ -108,8 +108,8 @@ static void end_call(struct upstream_call *call, enum attempt_end end)
 
 static void opening_fails(void *ctx)
 {
-    static const enum attempt_end ends[] = {END_connect_refused, END_dns_failed,
-                                            END_connect_timeout, END_queue_timeout,
+    static const enum attempt_end ends[] = {END_connect_refused,  END_dns_failed,
+                                            END_connect_timeout,  END_queue_timeout,
                                             END_stale_connection, END_tls_failed};
     struct upstream_call *call = ctx;
     end_call(call, ends[draw_below(call->port->world, GW_COUNT(ends))]);

@@ -205,6 +205,7 @@ class Waiting(AdminCase):
             client.send("GET", ("/v1/operations", "/v1/operations/" + operation["id"],
                                 "/v1/summary", "/metrics")[i % 4], head)
             client.reset()
+        wait_until(lambda: self.gateway.admin("GET", "/v1/operations")[0] == 200)
         calls = parallel(4, lambda _: self.gateway.admin("GET", "/v1/operations")[0])
         self.assertEqual(calls, [200] * 4)
         self.assertTrue(self.gateway.is_running())

@@ -1,0 +1,161 @@
+/* The planted bugs. The functions with the odd names stand before functions of the
+ * product (the linker's --wrap) and pass everything through unless their bug is planted. */
+#include "tests/sim/bugs.h"
+
+#include "store/memory.h"
+
+#define SWEEP_AFTER_MS 20000
+
+struct bug_row {
+    const char *word;
+    uint32_t seeds;
+    const char *doc;
+};
+static const struct bug_row bugs[BUG_COUNT] = {
+#define BUG(name, word, seeds, doc) {word, seeds, doc},
+#include "tests/sim/bugs.def"
+#undef BUG
+};
+
+const char *bug_word(enum sim_bug bug)
+{
+    gw_assert(bug < BUG_COUNT);
+    return bugs[bug].word;
+}
+
+const char *bug_doc(enum sim_bug bug)
+{
+    gw_assert(bug < BUG_COUNT);
+    return bugs[bug].doc;
+}
+
+uint32_t bug_seeds(enum sim_bug bug)
+{
+    gw_assert(bug < BUG_COUNT);
+    return bugs[bug].seeds;
+}
+
+enum sim_bug bug_by_word(const char *word)
+{
+    uint32_t i = 0;
+    while (i < BUG_COUNT && strcmp(bugs[i].word, word) != 0)
+        i++;
+    return (enum sim_bug)i;
+}
+
+bool bug_is_planted(const struct world *world, enum sim_bug bug)
+{
+    return world->options.bug == bug;
+}
+
+bool bug_tells_early(const struct world *world, const struct store_op *op)
+{
+    bool is_claim = op->kind == STORE_CLAIM || (op->kind == STORE_ADVANCE &&
+                                                op->in.advance.next->receipt.state == RECEIPT_SENT);
+    bool is_record = op->kind == STORE_ADVANCE && !is_claim;
+    return (is_claim && bug_is_planted(world, BUG_CLAIM_EARLY)) ||
+           (is_record && bug_is_planted(world, BUG_RECORD_EARLY));
+}
+
+void bug_sweeps(struct world *world)
+{
+    bool unknown = bug_is_planted(world, BUG_PURGE_UNKNOWN);
+    bool completed = bug_is_planted(world, BUG_FORGET_EARLY);
+    struct store_row *row;
+    if (!unknown && !completed)
+        return;
+    for (size_t i = 0; i < SIM_IDENTITIES && (row = disk_row(world, i)) != NULL; i++) {
+        bool is_old = row->updated_ms + SWEEP_AFTER_MS < world_wall(world);
+        bool is_meant = (unknown && row->receipt.state == RECEIPT_UNKNOWN) ||
+                        (completed && row->receipt.state == RECEIPT_COMPLETED);
+        if (!is_old || !is_meant)
+            continue;
+        struct store_row old = *row;
+        enum gw_status status = memory_table_ops.remove(world->backend, &old, NULL);
+        gw_assert(status == GW_OK);
+    }
+}
+
+/* ---- around the product ---- */
+
+struct classify_result __real_classify(const struct route_policy *route,
+                                       const struct upstream_facts *facts,
+                                       const struct answer_view *answer);
+struct classify_result __wrap_classify(const struct route_policy *route,
+                                       const struct upstream_facts *facts,
+                                       const struct answer_view *answer);
+enum receipt_verdict __real_receipt_step(const struct receipt *cur, const struct receipt_event *ev,
+                                         struct receipt *ret_next);
+enum receipt_verdict __wrap_receipt_step(const struct receipt *cur, const struct receipt_event *ev,
+                                         struct receipt *ret_next);
+enum admit_verdict __real_admit(const struct route_policy *route, const struct admit_facts *facts);
+enum admit_verdict __wrap_admit(const struct route_policy *route, const struct admit_facts *facts);
+bool __real_message_encode(struct gw_buf *out, const struct stored_message *message);
+bool __wrap_message_encode(struct gw_buf *out, const struct stored_message *message);
+void __real_board_wake(struct board *board, const struct store_identity *identity);
+void __wrap_board_wake(struct board *board, const struct store_identity *identity);
+void __real_board_leave(struct board *board, const struct route_policy *route, struct span owner,
+                        enum board_end end, int64_t now_ticks, struct board_ticket *ticket);
+void __wrap_board_leave(struct board *board, const struct route_policy *route, struct span owner,
+                        enum board_end end, int64_t now_ticks, struct board_ticket *ticket);
+
+struct classify_result __wrap_classify(const struct route_policy *route,
+                                       const struct upstream_facts *facts,
+                                       const struct answer_view *answer)
+{
+    struct classify_result result = __real_classify(route, facts, answer);
+    if (bug_is_planted(world_now(), BUG_RELEASE_SENT) && facts->end != END_answered)
+        result.event = RECEIPT_EV_REFUSED;
+    return result;
+}
+
+enum receipt_verdict __wrap_receipt_step(const struct receipt *cur, const struct receipt_event *ev,
+                                         struct receipt *ret_next)
+{
+    const struct world *world = world_now();
+    struct receipt_event event = *ev;
+    struct receipt row = *cur;
+    bool reports = ev->kind == RECEIPT_EV_ANSWERED || ev->kind == RECEIPT_EV_REFUSED ||
+                   ev->kind == RECEIPT_EV_LOST;
+    if (reports && cur->token != 0 && bug_is_planted(world, BUG_NO_FENCE))
+        event.token = cur->token;
+    if (ev->kind == RECEIPT_EV_CLAIM && cur->state == RECEIPT_UNKNOWN &&
+        bug_is_planted(world, BUG_RESEND_UNKNOWN))
+        row.state = RECEIPT_RELEASED;
+    bool lapsed = ev->kind == RECEIPT_EV_LAPSED && cur->state == RECEIPT_SENT;
+    enum receipt_verdict verdict = __real_receipt_step(&row, &event, ret_next);
+    if (verdict == RECEIPT_MOVED && lapsed && bug_is_planted(world, BUG_RELEASE_CRASHED)) {
+        ret_next->state = RECEIPT_RELEASED;
+        ret_next->expire_ms = ev->until_ms;
+    }
+    return verdict;
+}
+
+enum admit_verdict __wrap_admit(const struct route_policy *route, const struct admit_facts *facts)
+{
+    enum admit_verdict verdict = __real_admit(route, facts);
+    bool resends = bug_is_planted(world_now(), BUG_RESEND_UNKNOWN);
+    return resends && verdict == ADMIT_UNKNOWN && facts->gate == GATE_OPEN ? ADMIT_RERUN : verdict;
+}
+
+bool __wrap_message_encode(struct gw_buf *out, const struct stored_message *message)
+{
+    struct stored_message other = *message;
+    if (bug_is_planted(world_now(), BUG_OTHERS_ANSWER) && message->status == 201)
+        other.body = SPAN("{\"run\":0}");
+    return __real_message_encode(out, &other);
+}
+
+void __wrap_board_wake(struct board *board, const struct store_identity *identity)
+{
+    if (!bug_is_planted(world_now(), BUG_NO_WAKE))
+        __real_board_wake(board, identity);
+}
+
+void __wrap_board_leave(struct board *board, const struct route_policy *route, struct span owner,
+                        enum board_end end, int64_t now_ticks, struct board_ticket *ticket)
+{
+    if (bug_is_planted(world_now(), BUG_LEAKED_TICKET) && end == BOARD_UNKNOWN)
+        ticket->held = false;
+    __real_board_leave(board, route, owner, end, now_ticks, ticket);
+}
