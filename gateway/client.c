@@ -201,10 +201,11 @@ void client_reply_is_out(struct client *client)
 
 void client_drain(struct client *client)
 {
+    client->close_after = true;
     if (client->state == CLIENT_IDLE)
         client_die(client);
-    else
-        client->close_after = true;
+    else if (client->state == CLIENT_HEAD)
+        client_set_timer(client, CLIENT_DRAIN_MS); /* a slow head does not hold the drain */
 }
 
 void client_abort(struct client *client)

@@ -135,6 +135,18 @@ enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect)
     return verdict;
 }
 
+void receipts_lost_attempt(struct flow *flow)
+{
+    flow->attempt = (struct attempt_record){.number = flow->row.receipt.attempt,
+                                            .token = flow->row.receipt.token,
+                                            .started_ms = flow->row.updated_ms,
+                                            .sent_ms = flow->row.updated_ms,
+                                            .ended_ms = flow_now_ms(flow),
+                                            .end = END_crashed,
+                                            .reason = SPAN("found with a dead lease"),
+                                            .upstream = SPAN("")};
+}
+
 bool receipts_add_attempt(struct flow *flow)
 {
     struct attempt_record *attempts = NULL;
@@ -182,6 +194,21 @@ bool receipts_look_up(struct flow *flow)
     flow->op.in.lookup.key = flow->key;
     flow->op.in.lookup.load = LOAD_ANSWER;
     return flow_submit(flow);
+}
+
+void receipts_log_move(const struct flow *flow, enum receipt_event_kind event)
+{
+    const struct gw_log_pair pairs[] = {
+        {"flow", {NULL, 0}, (int64_t)flow->id},
+        {"operation", span_str(flow->row.operation_id), 0},
+        {"route", flow->row.route, 0},
+        {"to", span_str(receipt_state_name(flow->row.receipt.state)), 0},
+        {"event", span_str(receipt_event_name(event)), 0},
+        {"end", span_str(end_name((enum attempt_end)flow->row.end)), 0},
+        {"trace", flow->attempt.trace_id, 0},
+        GW_LOG_END};
+    bool in_doubt = flow->row.receipt.state == RECEIPT_UNKNOWN;
+    gw_log(in_doubt ? GW_LOG_WARN : GW_LOG_DEBUG, "receipt.moved", pairs);
 }
 
 void receipts_log_failure(const struct flow *flow)

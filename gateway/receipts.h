@@ -18,6 +18,8 @@ bool receipts_new(struct flow *flow) GW_MUST_CHECK;
 GW_MUST_CHECK enum receipt_verdict receipts_claim_again(struct flow *flow, uint32_t *ret_expect);
 /* Likewise: flow->row, whose time is over, is to be removed. */
 GW_MUST_CHECK enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect);
+/* flow->attempt becomes the attempt of flow->row, whose holder is gone. */
+void receipts_lost_attempt(struct flow *flow);
 /* Adds flow->attempt to the row's packed attempts; false: out of memory. */
 bool receipts_add_attempt(struct flow *flow) GW_MUST_CHECK;
 /* Fills flow->op with a compare-and-set of flow->row on `expect` and submits it. */
@@ -25,6 +27,8 @@ bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer,
                       bool set_request) GW_MUST_CHECK;
 /* Fills flow->op with a look-up of the flow's identity and submits it. */
 bool receipts_look_up(struct flow *flow) GW_MUST_CHECK;
+/* flow->row is on record: says so; what came in doubt is a warning. */
+void receipts_log_move(const struct flow *flow, enum receipt_event_kind event);
 /* What a caller is told as store-unavailable; the log says what the store said last. */
 void receipts_log_failure(const struct flow *flow);
 

@@ -150,19 +150,24 @@ static enum flow_next put_lapse_on_record(struct flow *flow)
     uint32_t expect = flow->row.receipt.version;
     if (receipt_step(&flow->row.receipt, &event, &next) != RECEIPT_MOVED)
         return look_again(flow);
-    flow->attempt = (struct attempt_record){.number = flow->row.receipt.attempt,
-                                            .token = flow->row.receipt.token,
-                                            .started_ms = flow->row.updated_ms,
-                                            .sent_ms = flow->row.updated_ms,
-                                            .ended_ms = flow_now_ms(flow),
-                                            .end = END_crashed,
-                                            .reason = SPAN("found with a dead lease")};
+    receipts_lost_attempt(flow);
     if (!receipts_add_attempt(flow))
         return store_failed(flow);
     flow->row.receipt = next;
     flow->row.end = END_crashed;
     flow->row.updated_ms = flow_now_ms(flow);
     return park_at(flow, CLAIM_LAPSED, receipts_advance(flow, expect, false, false));
+}
+
+static enum flow_next lapse_is_on_record(struct flow *flow)
+{
+    struct board *board = worker_ports(flow->worker)->board;
+    if (flow->op.out.found == STORE_WON) {
+        atomic_fetch_add(&board_route(board, flow->route)->ends[END_crashed], 1);
+        board_wake(board, &flow->identity);
+        receipts_log_move(flow, RECEIPT_EV_LAPSED);
+    }
+    return look_again(flow);
 }
 
 static enum flow_next count_repeat(struct flow *flow)
@@ -307,6 +312,7 @@ enum flow_next room_claim(struct flow *flow)
     case CLAIM_FORGOTTEN:
         return flow->op.out.status == GW_OK ? ask_again(flow) : store_failed(flow);
     case CLAIM_LAPSED:
+        return flow->op.out.status == GW_OK ? lapse_is_on_record(flow) : store_failed(flow);
     case CLAIM_CONSUMED:
         return flow->op.out.status == GW_OK ? look_again(flow) : store_failed(flow);
     case CLAIM_TOUCHED:

@@ -6,7 +6,6 @@
 #include "gateway/rooms/outcome.h"
 #include "gateway/worker.h"
 
-#include "base/log.h"
 #include "policy/headers.h"
 
 #define RETENTION_DEFAULT_MS ((int64_t)24 * 3600 * 1000)      /* of a route that is gone */
@@ -70,21 +69,6 @@ static void strip_to_tombstone(struct store_row *row)
     row->answer = row->request = row->members = row->labels = row->attempts = SPAN("");
     row->answer_kept = false;
     row->evidence_until_ms = 0;
-}
-
-static void log_move(const struct flow *flow)
-{
-    const struct gw_log_pair pairs[] = {
-        {"flow", {NULL, 0}, (int64_t)flow->id},
-        {"operation", span_str(flow->row.operation_id), 0},
-        {"route", flow->row.route, 0},
-        {"to", span_str(receipt_state_name(flow->row.receipt.state)), 0},
-        {"event", span_str(receipt_event_name(flow->event)), 0},
-        {"end", span_str(end_name((enum attempt_end)flow->row.end)), 0},
-        {"trace", flow->attempt.trace_id, 0},
-        GW_LOG_END};
-    bool in_doubt = flow->row.receipt.state == RECEIPT_UNKNOWN;
-    gw_log(in_doubt ? GW_LOG_WARN : GW_LOG_DEBUG, "receipt.moved", pairs);
 }
 
 /* The row after the step; RECEIPT_MOVED: flow->row is what to write. */
@@ -221,7 +205,7 @@ static enum flow_next on_record(struct flow *flow)
                     state == RECEIPT_UNKNOWN ? BOARD_UNKNOWN : BOARD_KNOWN, flow_now_ticks(flow),
                     &flow->ticket);
     board_wake(board, &flow->row.identity);
-    log_move(flow);
+    receipts_log_move(flow, flow->event);
     return flow->source == FLOW_FROM_CLIENT ? outcome_of_own(flow) : flow_go(flow, FLOW_ROOM_leave);
 }
 

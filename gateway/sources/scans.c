@@ -1,6 +1,7 @@
 /* The sources `recovery` and `retention`: from time to time they ask the store for
  * rows that time has something to say about, and start a flow for each. They judge
  * nothing: the event is what the scan was for, receipt_step() decides if it fits. */
+#include "gateway/receipts.h"
 #include "gateway/sources/sources.h"
 
 #include <event2/event.h>
@@ -51,7 +52,6 @@ static enum flow_source source_of(enum store_scan_kind kind)
 /* false: no more flows can be started now; the next round goes on. */
 static bool start_flow(struct scan *scan, const struct store_row *row)
 {
-    bool lapsed = scan->kind == SCAN_LAPSED;
     struct flow *flow = flow_new(scan->all->worker, source_of(scan->kind));
     if (flow == NULL)
         return false;
@@ -66,15 +66,8 @@ static bool start_flow(struct scan *scan, const struct store_row *row)
     flow->scope = flow->row.scope;
     flow->key = flow->row.key;
     flow->event = event_of(scan->kind, row);
-    if (lapsed)
-        flow->attempt = (struct attempt_record){.number = row->receipt.attempt,
-                                                .token = row->receipt.token,
-                                                .started_ms = row->updated_ms,
-                                                .sent_ms = row->updated_ms,
-                                                .ended_ms = flow_now_ms(flow),
-                                                .end = END_crashed,
-                                                .reason = SPAN("found with a dead lease"),
-                                                .upstream = SPAN("")};
+    if (scan->kind == SCAN_LAPSED)
+        receipts_lost_attempt(flow);
     flow_run(flow, FLOW_ROOM_record);
     return true;
 }

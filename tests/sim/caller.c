@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 #define HEAD_BYTES 512
-#define GAP_HOURS  4
+#define GAP_MS_MAX (600 * 1000)
 
+static void connects(void *ctx);
 static void body_comes(void *ctx);
 static void leaves(void *ctx);
 static void write_ends(void *ctx);
@@ -70,6 +71,8 @@ static struct client *client_new(struct world *world, struct process *process)
     client->slot = slot;
     client->id = ++world->caller_id;
     client->start_ticks = client->applied_ticks = world->ticks;
+    client->connect_timer =
+        (struct sim_timer){.worker = client->worker, .fire = connects, .ctx = client};
     client->body_timer =
         (struct sim_timer){.worker = client->worker, .fire = body_comes, .ctx = client};
     client->leave_timer =
@@ -80,30 +83,46 @@ static struct client *client_new(struct world *world, struct process *process)
     return client;
 }
 
+static void bury(struct client *client)
+{
+    client->flow = NULL;
+    client->is_buried = true;
+    worker_bury_caller(client->worker, client);
+}
+
 static void ask(struct world *world, struct process *process)
 {
-    static const char *const paths[SIM_SPACES] = {"/acme", "/bolt", "/solo"};
     struct client *client = client_new(world, process);
     if (client == NULL)
         return;
-    uint64_t space = draw_below(world, 10) < 7 ? 0 : draw_below(world, SIM_SPACES);
+    client->space = draw_below(world, 10) < 7 ? 0 : draw_below(world, SIM_SPACES);
     client->identity =
-        &world->identities[space * SIM_KEYS_MAX + draw_below(world, world->plan.keys)];
+        &world->identities[client->space * SIM_KEYS_MAX + draw_below(world, world->plan.keys)];
+    client->reads_slowly = draw_chance(world, 100);
     make_body(client);
+    timer_set(world, &client->connect_timer, 0);
+}
+
+/* The worker has accepted the connection and read the head. */
+static void connects(void *ctx)
+{
+    static const char *const paths[SIM_SPACES] = {"/acme", "/bolt", "/solo"};
+    struct client *client = ctx;
+    struct world *world = client->world;
     struct flow *flow = flow_new(client->worker, FLOW_FROM_CLIENT);
     if (flow == NULL) {
-        worker_bury_caller(client->worker, client);
+        bury(client);
         return;
     }
     world->counts[COUNT_CALLS]++;
     world_say(world, "caller %llu asks %s key %.*s body %u at worker %u",
-              (unsigned long long)client->id, paths[space], (int)client->identity->key.len,
+              (unsigned long long)client->id, paths[client->space], (int)client->identity->key.len,
               client->identity->key.ptr, client->variant, client->worker->index);
+    client->start_ticks = client->applied_ticks = world->ticks;
     client->flow = flow;
-    client->reads_slowly = draw_chance(world, 100);
     flow->client = client;
     flow->client_ops = &caller_ops;
-    flow->head = make_head(client, paths[space]);
+    flow->head = make_head(client, paths[client->space]);
     if (draw_chance(world, 120))
         timer_set(world, &client->leave_timer, draw_delay(world, 10000));
     flow_run(flow, FLOW_ROOM_route);
@@ -122,7 +141,7 @@ void caller_arrives(void *ctx)
     }
     int64_t gap = draw_delay(world, world->plan.arrivals_gap_ms);
     if (world->plan.long_gaps && draw_chance(world, 15))
-        gap = draw_between(world, 0, (int64_t)GAP_HOURS * 3600 * 1000 / 4);
+        gap = draw_between(world, 0, GAP_MS_MAX);
     timer_set(world, &world->arrival_timer, gap);
 }
 
@@ -182,8 +201,7 @@ static void end_stream(struct client *client, bool whole, bool close)
 
 static void has_left(struct client *client)
 {
-    client->flow = NULL;
-    worker_bury_caller(client->worker, client);
+    bury(client);
 }
 
 static void no_stream(struct client *client)
@@ -218,9 +236,8 @@ static void leaves(void *ctx)
     if (flow == NULL)
         return;
     world_say(client->world, "caller %llu leaves", (unsigned long long)client->id);
-    client->flow = NULL;
+    bury(client);
     flow->client_gone = true;
-    worker_bury_caller(client->worker, client);
     if (client->waits_for_body) {
         flow->body_state = BODY_GONE;
         flow_resume(flow);
@@ -231,15 +248,14 @@ static void leaves(void *ctx)
 
 void caller_dies(struct client *client)
 {
-    if (client->flow == NULL)
-        return; /* buried already */
-    client->flow = NULL;
-    worker_bury_caller(client->worker, client);
+    if (!client->is_buried)
+        bury(client);
 }
 
 void caller_free(struct client *client)
 {
     struct world *world = client->world;
+    timer_stop(world, &client->connect_timer);
     timer_stop(world, &client->body_timer);
     timer_stop(world, &client->leave_timer);
     timer_stop(world, &client->write_timer);

@@ -122,8 +122,8 @@ static void check_claim(struct world *world, struct identity *identity, const st
     } else {
         if (!life_may_end(world, old))
             fail_move(world, identity, old, next, "a new operation before the old one is over");
-        world->counts[COUNT_RENEWALS] += old->receipt.state != RECEIPT_ABSENT;
-        identity->life++;
+        world->counts[COUNT_RENEWALS] += identity->life > 0;
+        identity->life += old->receipt.state != RECEIPT_ABSENT;
         if (old->receipt.state != RECEIPT_ABSENT &&
             strcmp(old->operation_id, next->operation_id) == 0)
             fail_move(world, identity, old, next, "a new operation has the id of the old one");
@@ -233,6 +233,7 @@ static void check_move(struct world *world, struct identity *identity, struct ve
     if (next->receipt.state == RECEIPT_ABSENT) {
         if (!life_may_end(world, old))
             fail_move(world, identity, old, next, "it vanished before its time");
+        identity->life++;
     } else if (old->receipt.state == RECEIPT_ABSENT || next->receipt.token != old->receipt.token) {
         check_claim(world, identity, old, next);
     } else {
@@ -242,10 +243,10 @@ static void check_move(struct world *world, struct identity *identity, struct ve
     if (moved && has_come_to_rest(next))
         identity->moved_ticks = world->ticks;
     world->counts[COUNT_UNKNOWNS] += moved && next->receipt.state == RECEIPT_UNKNOWN;
-    world_say(world, "  key %.*s of %.*s: %s -> %s, version %" PRIu32 ", attempt %llx",
+    world_say(world, "  key %.*s of %.*s in %.*s: %s -> %s, version %" PRIu32 ", attempt %llx",
               (int)identity->key.len, identity->key.ptr, (int)identity->owner.len,
-              identity->owner.ptr, state_of(old), state_of(next), next->receipt.version,
-              (unsigned long long)next->receipt.token >> 40);
+              identity->owner.ptr, (int)identity->scope.len, identity->scope.ptr, state_of(old),
+              state_of(next), next->receipt.version, (unsigned long long)next->receipt.token >> 40);
 }
 
 /* ---- the rows after a commit ---- */

@@ -10,6 +10,10 @@
 #define INBOX_DELAY_MAX 3
 #define DEAD_ROWS_MAX   100000
 
+static const char *const op_words[STORE_OP_COUNT] = {"claim", "look-up", "find", "advance",
+                                                     "touch", "scan",    "list", "audit",
+                                                     "pause", "pauses",  "tally"};
+
 static void batch_starts(void *ctx);
 static void batch_commits(void *ctx);
 static void inbox_drains(void *ctx);
@@ -76,6 +80,12 @@ struct span store_secret(const struct store *store)
     return store->world->backend->ops->secret(store->world->backend);
 }
 
+void store_stats(struct store *store, struct store_stats *ret)
+{
+    *ret = (struct store_stats){.queue_length = store->count,
+                                .is_failing = store->world->ticks < store->world->sick_until};
+}
+
 enum gw_status store_submit(struct store *store, struct store_op *op)
 {
     struct world *world = store->world;
@@ -133,6 +143,8 @@ static void apply(struct store *store, struct store_op *op)
         bug_is_planted(world, BUG_LEASE_ALIVE))
         op->out.row_count = 0;
     note_applied(store, op);
+    if (op->kind != STORE_SCAN || op->out.row_count > 0)
+        world_say(world, "    store: %s, found %d", op_words[op->kind], (int)op->out.found);
 }
 
 static void batch_starts(void *ctx)

@@ -14,10 +14,10 @@ void plan_draw(struct world *world)
     *plan = (struct plan){
         .keys = (uint32_t)draw_between(world, 2, SIM_KEYS_MAX),
         .arrivals_gap_ms = (uint32_t)draw_between(world, 20, 4 * SECOND),
-        .answer_ms = draw_between(world, 1, 5) * SECOND,
-        .late_ms = draw_between(world, 5, 20) * SECOND,
+        .answer_ms = draw_between(world, 1, 3) * SECOND,
+        .late_ms = draw_between(world, 3, 10) * SECOND,
         .wait_ms = draw_chance(world, 600) ? draw_between(world, 1, 20) * SECOND : 0,
-        .retention_ms = draw_between(world, 30, 600) * SECOND,
+        .retention_ms = draw_between(world, 11, 120) * SECOND,
         .rerun_on_expiry = draw_chance(world, 250),
         .replace_on_change = draw_chance(world, 400),
         .breaker = draw_chance(world, 400),
@@ -31,14 +31,14 @@ void plan_draw(struct world *world)
         .wrong_verdicts = draw_chance(world, 300),
         .worker_stops = draw_chance(world, 300),
         .store_sick = draw_chance(world, 350),
-        .long_gaps = draw_chance(world, 500),
+        .long_gaps = draw_chance(world, 700),
         .recovers_late = draw_chance(world, 300),
         .commit_max_ms = draw_chance(world, 800) ? 20 : 2 * SECOND,
         .crash_per_10000 = draw_chance(world, 200) ? 0 : (uint32_t)draw_between(world, 2, 40),
         .chaos_gap_ms = (uint32_t)draw_between(world, 2 * SECOND, 60 * SECOND),
         .loss_per_mille = (uint32_t)draw_between(world, 50, 600),
     };
-    plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 600) * SECOND;
+    plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
 }
 
 static void add_route(struct gw_buf *out, const struct plan *plan, const char *head)

@@ -128,7 +128,9 @@ struct client {
     uint32_t variant; /* of the body */
     int64_t start_ticks, applied_ticks;
     bool reads_slowly, answered, waits_for_body, waits_for_write, has_waited;
-    struct sim_timer body_timer, leave_timer, write_timer;
+    uint64_t space;
+    bool is_buried;
+    struct sim_timer connect_timer, body_timer, leave_timer, write_timer;
     char body[96];
     size_t body_len;
 };

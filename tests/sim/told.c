@@ -279,7 +279,7 @@ void check_quiet(struct world *world)
             world_fail(world, "%u flows of worker %u have never left",
                        process->workers[i].flow_count, i);
     for (uint32_t i = 0; i < SIM_CALLERS_MAX; i++)
-        if (world->callers[i] != NULL)
+        if (world->callers[i] != NULL && world->callers[i]->flow != NULL)
             world_fail(world, "caller %llu was never answered",
                        (unsigned long long)world->callers[i]->id);
     check_board(world, process->board);

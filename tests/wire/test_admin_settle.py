@@ -2,7 +2,7 @@
 
 import base64
 
-from admin_lib import AdminCase, Client, json
+from admin_lib import AdminCase, Client, json, wait_until
 from harness import main, parallel
 
 

@@ -311,6 +311,36 @@ class Framing(Passing):
             self.assertNotIn(name, response.headers)
         self.assertEqual(self.gateway.operations(), [])
 
+    def test_a_trace_goes_on_or_begins(self):
+        """A valid traceparent keeps its trace and state; any other is replaced, without them."""
+        trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+        whole = "00-%s-%s-01" % (trace, parent)
+        cases = [([whole], True), (["cc-%s-%s-01-what" % (trace, parent)], True), ([], False),
+                 ([whole, whole], False), ([whole.upper()], False), ([whole + "-x"], False),
+                 (["ff" + whole[2:]], False), ([whole.replace(trace, "0" * 32)], False),
+                 ([whole.replace(parent, "0" * 16)], False)]
+        for sent, is_kept in cases:
+            with self.subTest(sent=sent), self.gateway.client() as client:
+                client.request("GET", "/x", [("traceparent", value) for value in sent] +
+                               [("tracestate", "a=1,b=2")])
+                got = self.upstream.last.get("traceparent")
+                self.assertRegex(got, "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")
+                self.assertEqual((got[3:35] == trace, got[53:]), (is_kept, "01" if is_kept else "00"))
+                self.assertNotEqual(got[36:52], parent)
+                self.assertEqual(self.upstream.last.all("tracestate"), ["a=1,b=2"] * is_kept)
+
+    def test_hops_are_counted(self):
+        """Max-Forwards of OPTIONS counts down and ends here at 0; elsewhere it means nothing."""
+        with self.gateway.client() as client:
+            for method, sent, got in (("OPTIONS", "9", "8"), ("OPTIONS", "1", "0"), ("GET", "3", "3"),
+                                      ("GET", "0", "0")):
+                with self.subTest(method=method, sent=sent):
+                    client.request(method, "/x", [("Max-Forwards", sent)])
+                    self.assertEqual(self.upstream.last.all("Max-Forwards"), [got])
+            sends = self.upstream.sends
+            self.assertLess(client.request("OPTIONS", "/x", [("Max-Forwards", "0")]).status, 300)
+        self.assertEqual(self.upstream.sends, sends)
+
 
 class Talking(Passing):
     def test_expect_continue(self):

@@ -46,6 +46,15 @@ class Replay(Guarded):
         self.assertGreater(dated, time.time() - 3600)
         self.assertEqual(self.upstream.sends, 1)
 
+    def test_cookies_where_the_route_says_so(self):
+        """replay.set_cookie: a caller that lost the first answer gets its session all the same."""
+        self.start(answer(201, [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")], b"x"),
+                   {"replay": {"set_cookie": True}})
+        first = self.gateway.post("k1", ORDER)
+        self.assertEqual(first.all("Set-Cookie"), ["a=1", "b=2"])
+        self.assertEqual(self.gateway.post("k1", ORDER).all("Set-Cookie"), ["a=1", "b=2"])
+        self.assertEqual(self.upstream.sends, 1)
+
     def test_every_framing_is_replayed_with_a_length(self):
         """Chunked and close-delimited answers are kept whole; trailers are not."""
         self.start()
