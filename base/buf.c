@@ -35,8 +35,6 @@ bool gw_buf_reserve(struct gw_buf *buf, size_t bytes)
     size_t cap = buf->cap < 256 ? 256 : buf->cap;
     while (cap < need)
         cap = cap > buf->bytes_max / 2 ? buf->bytes_max : cap * 2;
-    if (cap < need)
-        cap = need;
     char *ptr = realloc(buf->ptr, cap);
     if (ptr == NULL) {
         buf->failed = true;

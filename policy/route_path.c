@@ -349,6 +349,44 @@ bool path_next_segment(struct span path, size_t *at, struct span *ret_segment)
     return true;
 }
 
+/* Empty segments do not count as depth: an upstream may merge the slashes. */
+static bool climbs_as_it_stands(struct span path)
+{
+    struct span segment;
+    size_t at = 0, depth = 0;
+    while (path_next_segment(path, &at, &segment)) {
+        bool up = span_equal(segment, SPAN(".."));
+        if (up && depth == 0)
+            return true;
+        if (up)
+            depth--;
+        else if (segment.len > 0 && !span_equal(segment, SPAN(".")))
+            depth++;
+    }
+    return false;
+}
+
+bool path_climbs(struct span path, char *room)
+{
+    static const enum path_breadth breadths[] = {PATH_PLAIN, PATH_WARY};
+    if (climbs_as_it_stands(path))
+        return true;
+    if (!path_has_readings(path))
+        return false;
+    for (size_t i = 0; i < GW_COUNT(breadths); i++) {
+        struct path_readings readings;
+        struct span reading;
+        enum path_next next;
+        path_readings_init(&readings, path, room, breadths[i]);
+        while ((next = path_readings_next(&readings, &reading)) == PATH_READING)
+            if (climbs_as_it_stands(reading))
+                return true;
+        if (next == PATH_TOO_MANY)
+            return true; /* as good as: nobody needs a target with so many oddities */
+    }
+    return false;
+}
+
 /* One byte, or an escape of a byte that cannot stand in a path by itself. */
 static char take_unit(struct span segment, size_t *at)
 {

@@ -47,6 +47,10 @@ void path_readings_init(struct path_readings *readings, struct span path, char *
 GW_MUST_CHECK enum path_next path_readings_next(struct path_readings *readings,
                                                 struct span *ret_reading);
 
+/* Does the path, or a reading of it, climb above its root with ".."? Behind a prefix
+ * such a path leaves the prefix. `path` has no query; `room` has path.len bytes. */
+bool path_climbs(struct span path, char *room);
+
 /* Do two spellings of a segment mean the same without any decoding of what could
  * stand there unencoded? "%c3" is "%C3" is the byte itself; "%6f" is not "o". */
 bool path_segment_equal(struct span a, struct span b, bool ignore_case);

@@ -99,6 +99,8 @@ static enum gw_status sqlite_open(const struct store_options *options, struct st
         status = sqlite_prepare(s, err);
     if (status == GW_OK)
         status = sqlite_checkpoint_open(s, err);
+    if (status == GW_OK)
+        status = where_remember(&s->where, err);
     if (status != GW_OK) {
         close_store(s);
         return status;
@@ -143,8 +145,10 @@ static enum gw_status sqlite_begin(struct store_backend *backend, bool writes, s
 {
     struct sqlite_store *s = sqlite_of(backend);
     gw_assert(sqlite3_get_autocommit(s->db) != 0);
-    enum gw_status status =
-        sqlite_run(s, writes ? SQL_BEGIN_WRITE : SQL_BEGIN_READ, "beginning a batch in", err);
+    enum gw_status status = writes ? where_check(&s->where, err) : GW_OK;
+    if (status != GW_OK)
+        return status;
+    status = sqlite_run(s, writes ? SQL_BEGIN_WRITE : SQL_BEGIN_READ, "beginning a batch in", err);
     if (status == GW_OK && writes)
         status = reserve_ids(s, err);
     if (status != GW_OK)

@@ -42,7 +42,54 @@ void where_release(struct where *where)
             where->lock_fd); /* lets the lock go; the file stays, so that nobody races for it */
     free(where->path);
     free(where->lock_path);
+    free(where->log_path);
     *where = (struct where){.lock_fd = -1};
+}
+
+static bool look_at(const char *path, struct where_file *ret)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return false;
+    *ret = (struct where_file){.device = info.st_dev, .number = info.st_ino};
+    return true;
+}
+
+static bool is_same(const char *path, const struct where_file *file)
+{
+    struct where_file now;
+    return look_at(path, &now) && now.device == file->device && now.number == file->number;
+}
+
+static enum gw_status is_gone(const char *path, struct gw_error *err)
+{
+    return gw_error_set(err, GW_IO,
+                        "'%s' was removed or replaced while it was in use; nothing more is taken "
+                        "on: put the very file back, or stop Recibo and restore a backup",
+                        path);
+}
+
+enum gw_status where_remember(struct where *where, struct gw_error *err)
+{
+    static const char suffix[] = "-wal";
+    size_t len = strlen(where->path);
+    gw_assert(where->log_path == NULL);
+    where->log_path = malloc(len + sizeof(suffix));
+    if (where->log_path == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory for the store");
+    memcpy(where->log_path, where->path, len);
+    memcpy(where->log_path + len, suffix, sizeof(suffix));
+    if (!look_at(where->path, &where->file))
+        return is_gone(where->path, err);
+    return look_at(where->log_path, &where->log) ? GW_OK : is_gone(where->log_path, err);
+}
+
+enum gw_status where_check(const struct where *where, struct gw_error *err)
+{
+    gw_assert(where->log_path != NULL);
+    if (!is_same(where->path, &where->file))
+        return is_gone(where->path, err);
+    return is_same(where->log_path, &where->log) ? GW_OK : is_gone(where->log_path, err);
 }
 
 /* Two names of one file must find one lock. */

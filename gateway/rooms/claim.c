@@ -31,8 +31,9 @@ static enum flow_next store_failed(struct flow *flow)
         return FLOW_PARK;
     receipts_log_failure(flow);
     /* The row that was seen may stand for an attempt that ran; the key of a free one may
-     * be taken by now. */
+     * be taken by now, and so may a key that had no row when it was looked up. */
     flow->no_new_key = flow->row.id != 0;
+    flow->was_looked_up = flow->row.id != 0;
     board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                 flow_now_ticks(flow), &flow->ticket);
     return flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));

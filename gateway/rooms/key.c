@@ -106,41 +106,6 @@ static enum key_verdict key_of_all(struct flow *flow, const struct parsed_body *
     return KEY_OK;
 }
 
-/* The head alone: what can be refused before the body is asked for (IN-16). */
-static enum flow_next look_at_head(struct flow *flow)
-{
-    const struct route_policy *route = flow->route;
-    struct key_fault fault = {""};
-    struct span detail = SPAN("");
-    if (route->key.from == KEY_FROM_HEADER) {
-        enum key_verdict verdict = key_of_header(flow, &route->key, &flow->key, &fault);
-        if (verdict == KEY_MISSING && !route->key.required) {
-            flow->outcome = OUTCOME_UNPROTECTED;
-            return flow_go(flow, FLOW_ROOM_pass);
-        }
-        if (verdict != KEY_OK)
-            return refuse_key(flow, verdict, &fault);
-    }
-    if (flow->head->framing == HTTP1_LENGTH && flow->head->content_length > route->request_body_max)
-        return flow_refuse(flow, PROBLEM_TOO_LARGE, SPAN(""));
-    enum problem problem = print_check_head(flow, &detail);
-    if (problem != PROBLEM_NONE)
-        return flow_refuse(flow, problem, detail);
-    if (flow->head->expects_other)
-        return flow_refuse(flow, PROBLEM_EXPECTATION, SPAN(""));
-    flow->stage = KEY_BODY;
-    /* A chunked body may become as large as the route allows. */
-    if (!flow_hold(flow, flow->head->framing == HTTP1_CHUNKED ? route->request_body_max
-                                                              : flow->head->content_length))
-        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
-    if (flow->head->framing != HTTP1_NO_BODY) {
-        flow->client_ops->read_body(flow->client, route->request_body_max);
-        return FLOW_PARK;
-    }
-    flow->body_state = BODY_WHOLE;
-    return room_key(flow);
-}
-
 static enum flow_next body_did_not_come(struct flow *flow)
 {
     switch (flow->body_state) {
@@ -181,6 +146,41 @@ static enum flow_next look_at_body(struct flow *flow)
     flow->scope = route->scope_gateway ? SPAN("gateway") : route->name;
     store_identity(flow->owner, flow->scope, flow->key, &flow->identity);
     return flow_go(flow, FLOW_ROOM_claim);
+}
+
+/* The head alone: what can be refused before the body is asked for (IN-16). */
+static enum flow_next look_at_head(struct flow *flow)
+{
+    const struct route_policy *route = flow->route;
+    struct key_fault fault = {""};
+    struct span detail = SPAN("");
+    if (route->key.from == KEY_FROM_HEADER) {
+        enum key_verdict verdict = key_of_header(flow, &route->key, &flow->key, &fault);
+        if (verdict == KEY_MISSING && !route->key.required) {
+            flow->outcome = OUTCOME_UNPROTECTED;
+            return flow_go(flow, FLOW_ROOM_pass);
+        }
+        if (verdict != KEY_OK)
+            return refuse_key(flow, verdict, &fault);
+    }
+    if (flow->head->framing == HTTP1_LENGTH && flow->head->content_length > route->request_body_max)
+        return flow_refuse(flow, PROBLEM_TOO_LARGE, SPAN(""));
+    enum problem problem = print_check_head(flow, &detail);
+    if (problem != PROBLEM_NONE)
+        return flow_refuse(flow, problem, detail);
+    if (flow->head->expects_other)
+        return flow_refuse(flow, PROBLEM_EXPECTATION, SPAN(""));
+    flow->stage = KEY_BODY;
+    /* A chunked body may become as large as the route allows. */
+    if (!flow_hold(flow, flow->head->framing == HTTP1_CHUNKED ? route->request_body_max
+                                                              : flow->head->content_length))
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    if (flow->head->framing != HTTP1_NO_BODY) {
+        flow->client_ops->read_body(flow->client, route->request_body_max);
+        return FLOW_PARK;
+    }
+    flow->body_state = BODY_WHOLE;
+    return look_at_body(flow);
 }
 
 enum flow_next room_key(struct flow *flow)

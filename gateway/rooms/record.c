@@ -23,9 +23,11 @@ enum record_stage {
 static int64_t until_ms(const struct flow *flow)
 {
     int64_t span = flow->route == NULL ? RETENTION_DEFAULT_MS : flow->route->retention_ms;
-    if (flow->event == RECEIPT_EV_EXPIRE)
-        span = flow->route == NULL ? TOMBSTONE_DEFAULT_MS : flow->route->tombstone_ms;
-    return flow_now_ms(flow) + span;
+    if (flow->event != RECEIPT_EV_EXPIRE)
+        return flow_now_ms(flow) + span;
+    span = flow->route == NULL ? TOMBSTONE_DEFAULT_MS : flow->route->tombstone_ms;
+    /* Counted from the end of retention: admit() does, and a late sweep changes nothing. */
+    return flow->row.receipt.expire_ms + span;
 }
 
 /* May this field of an upstream's answer be kept (REP-4, REP-5)? */

@@ -4,6 +4,7 @@
 #include "gateway/worker.h"
 
 #include "policy/headers.h"
+#include "policy/route_path.h"
 
 /* Is our own pseudonym in a Via line (FWD-3)? Then the request came round in a circle. */
 static bool has_been_here(const struct flow *flow)
@@ -42,9 +43,23 @@ static bool starts_with(struct span text, struct span prefix)
            memcmp(text.ptr, prefix.ptr, prefix.len) == 0;
 }
 
-static enum flow_next found(struct flow *flow)
+/* Behind a prefix "/../x" is a page outside of it, which may be a guarded operation. */
+static bool leaves_prefix(const struct flow *flow, char *work)
+{
+    struct span path = flow->head->path;
+    const char *query = memchr(path.ptr, '?', path.len);
+    if (query != NULL)
+        path.len = (size_t)(query - path.ptr);
+    return flow->match.route->upstream->path_prefix.len > 0 && path_climbs(path, work);
+}
+
+static enum flow_next found(struct flow *flow, char *work)
 {
     const struct route_policy *route = flow->match.route;
+    if (leaves_prefix(flow, work))
+        return flow_refuse(flow, PROBLEM_AMBIGUOUS_TARGET,
+                           SPAN("The path leads out of the part of the upstream that is served "
+                                "here. Nothing was sent. Write the path without dot segments."));
     flow->route = route;
     struct span key_name = route->mode == ROUTE_ENFORCE && route->key.from == KEY_FROM_HEADER
                                ? route->key.name
@@ -76,7 +91,7 @@ enum flow_next room_route(struct flow *flow)
     switch (
         route_find(&flow->conf->routes, head->method, head->path, work, work_len, &flow->match)) {
     case ROUTE_FOUND:
-        return found(flow);
+        return found(flow, work);
     case ROUTE_NONE:
         return flow_refuse(flow, PROBLEM_NO_ROUTE, SPAN(""));
     case ROUTE_WRONG_METHOD:

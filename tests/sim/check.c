@@ -86,8 +86,9 @@ static bool life_may_end(const struct world *world, const struct version *old)
     case RECEIPT_ABSENT:
         return true;
     case RECEIPT_RELEASED:
-    case RECEIPT_EXPIRED:
         return is_over;
+    case RECEIPT_EXPIRED:
+        return is_over || world->plan.rerun_on_expiry;
     case RECEIPT_COMPLETED:
     case RECEIPT_CANCELLED:
         return is_over && (world->plan.rerun_on_expiry ||
@@ -101,6 +102,11 @@ static bool life_may_end(const struct world *world, const struct version *old)
         break;
     }
     return false;
+}
+
+bool check_life_is_over(const struct world *world, const struct identity *identity)
+{
+    return life_may_end(world, last_of(identity));
 }
 
 static void fail_move(struct world *world, const struct identity *identity,

@@ -254,7 +254,7 @@ static void settle(struct operator_call *made, const struct store_row *row)
     gw_assert(identity != NULL);
     const struct attempt *seen = look(identity);
     const char *word = seen != NULL ? "executed" : "not_executed";
-    bool errs = world->plan.wrong_verdicts && draw_chance(world, 400);
+    bool errs = world->plan.wrong_verdicts && draw_chance(world, world->plan.is_hasty ? 800 : 400);
     bool force = errs && draw_chance(world, 600);
     if (row->receipt.state != RECEIPT_UNKNOWN)
         word = draw_chance(world, 500) && !(row->receipt.state == RECEIPT_ABANDONED) ? "reopen"
@@ -262,7 +262,9 @@ static void settle(struct operator_call *made, const struct store_row *row)
     else if (draw_chance(world, 100))
         word = "abandoned";
     if (errs)
-        word = any[draw_below(world, GW_COUNT(any))];
+        word = any[draw_chance(world, world->plan.is_hasty ? 850 : 500)
+                       ? 1
+                       : draw_below(world, GW_COUNT(any))];
     made->is_settlement = true;
     made->version = row->receipt.version;
     made->verdict.is_honest = seen == NULL && !force;

@@ -35,9 +35,17 @@ void plan_draw(struct world *world)
         .recovers_late = draw_chance(world, 300),
         .commit_max_ms = draw_chance(world, 800) ? 20 : 2 * SECOND,
         .crash_per_10000 = draw_chance(world, 200) ? 0 : (uint32_t)draw_between(world, 2, 40),
-        .chaos_gap_ms = (uint32_t)draw_between(world, 2 * SECOND, 60 * SECOND),
+        .chaos_gap_ms = (uint32_t)draw_between(world, SECOND, 40 * SECOND),
         .loss_per_mille = (uint32_t)draw_between(world, 50, 600),
     };
+    /* Somebody settles by force while the first attempt is still listened to. */
+    if (draw_chance(world, 200)) {
+        plan->is_hasty = plan->wrong_verdicts = true;
+        plan->chaos_gap_ms = 1000;
+        plan->arrivals_gap_ms = 500;
+        plan->late_max = SIM_CALLERS_MAX;
+    }
+    plan->drains = draw_chance(world, 300);
     plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
 }
 

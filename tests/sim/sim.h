@@ -70,6 +70,8 @@ struct plan {
     bool wrong_verdicts; /* operators err, and use force */
     bool worker_stops;   /* a worker stands still for minutes */
     bool store_sick;     /* commits fail for a while */
+    bool is_hasty;       /* operators do not wait, and err much */
+    bool drains;         /* the process is stopped in peace, now and then */
     bool long_gaps;      /* hours without a call: retention and tombstones end */
     bool recovers_late;  /* callers are served while the dead leases are still found */
     int64_t commit_max_ms;
@@ -246,6 +248,8 @@ void check_commit(struct world *world); /* the rows as they stand after a commit
 struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: never committed */
 void check_start(struct world *world, const struct flow *flow);     /* a call is about to begin */
 void check_run(struct world *world, struct attempt *attempt); /* the upstream carries it out */
+/* Time has run out for what the key was: it may become another operation. */
+bool check_life_is_over(const struct world *world, const struct identity *identity);
 void check_told(struct client *client, const struct reply *reply);
 void check_quiet(struct world *world); /* nothing is left to happen */
 void check_free(struct world *world);

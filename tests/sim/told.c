@@ -148,7 +148,7 @@ static void check_repeat(const struct told *told, uint64_t token)
 static void check_safe(const struct told *told, uint64_t token)
 {
     const struct client *client = told->client;
-    if (!told->says_safe)
+    if (!told->says_safe || check_life_is_over(client->world, client->identity))
         return;
     for (const struct attempt *a = client->identity->attempts; a != NULL; a = a->older) {
         bool was_there = a->token == token || a->claimed_ticks < client->applied_ticks;

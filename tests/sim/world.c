@@ -149,7 +149,7 @@ static void trouble(void *ctx)
         world->sick_until = world->ticks + draw_delay(world, 120000);
         world_say(world, "the store is sick for %lld ms",
                   (long long)(world->sick_until - world->ticks));
-    } else if (kind < 87 && process != NULL && process->phase == PROCESS_SERVES) {
+    } else if (kind < 87 && plan->drains && process != NULL && process->phase == PROCESS_SERVES) {
         process_drain(process);
     }
     timer_set(world, &world->chaos_timer, draw_between(world, 0, plan->chaos_gap_ms));

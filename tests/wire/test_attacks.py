@@ -10,8 +10,8 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import AT_ONCE, ORDER, SOON, Guarded, send_post  # noqa: E402
-from harness import (Client, answer, delay, hang, main, merge, pause,  # noqa: E402
-                     wait_until)
+from harness import (Client, Gateway, Upstream, answer, delay, hang, main,  # noqa: E402
+                     merge, orders, pause, rest, wait_until)
 
 WAITERS = 24
 LARGE = b"x" * (24 << 20)
@@ -62,6 +62,43 @@ class Told(Guarded):
         self.assert_problem(response, 502, "upstream-bad-response")
         self.assertTrue(self.gateway.is_running())
         self.assert_state(response, "unknown", "answer_too_large", sends=1)
+
+
+class Targets(Guarded):
+    def test_a_path_out_of_the_prefix(self):
+        """With a prefix no spelling of a passed path climbs out of it to a guarded operation."""
+        self.upstream = self.use(Upstream(answer(201)))
+        self.gateway = self.use(Gateway(self.upstream.url + "/api", {
+            "routes": [orders(), rest(match={"methods": ["GET", "POST"], "path": "/*"})]}))
+        for target in ("/../api/orders", "/%2e%2e/api/orders", "/x/../../api/orders",
+                       "/..;/api/orders", "/..%2fapi/orders", "//../api/orders",
+                       "/a%2fb/../../api/orders", "/..%5capi%5corders", "/%252e%252e/api/orders",
+                       "/.%2e/secret", "/..", "/x//../../secret?y=1"):
+            with self.subTest(target=target):
+                response = self.gateway.request("POST", target, [], {"order": 1})
+                self.assert_problem(response, 400, "ambiguous-target")
+        self.assertEqual(self.upstream.sends, 0)
+        for target in ("/a/../b", "/x/..y/z", "/v..1", "/a/?next=/../b"):
+            self.assertEqual(self.gateway.request("POST", target, [], {"order": 1}).status, 201)
+
+
+class Files(Guarded):
+    def test_a_store_that_was_taken_away(self):
+        """What would be written to removed files is refused: the next start would not know it."""
+        for name in ("recibo.db", "recibo.db-wal"):
+            with self.subTest(name=name):
+                self.start()
+                self.assertEqual(self.gateway.post("k1", ORDER).status, 201)
+                path = os.path.join(self.gateway.directory, name)
+                os.rename(path, path + ".away")
+                refused = self.gateway.post("k2", ORDER)
+                os.rename(path + ".away", path)
+                self.assert_problem(refused, 503, "store-unavailable")
+                self.assertEqual(self.upstream.sends, 1)
+                self.assertEqual(self.gateway.post("k2", ORDER).status, 201)
+                self.gateway.restart(kill=True)
+                self.assertEqual(self.gateway.post("k1", ORDER).get("Idempotency-Status"),
+                                 "replayed")
 
 
 class Again(Guarded):
