@@ -2,6 +2,8 @@
  * rest when the socket has room again; streams with a bounded buffer. */
 #include "gateway/client_parts.h"
 
+#include "base/fault.h"
+
 #include <errno.h>
 #include <event2/event.h>
 #include <sys/uio.h>
@@ -36,6 +38,10 @@ bool client_is_flushed(const struct client *client)
 static ssize_t send_piece(struct client *client)
 {
     const struct reply *reply = client->reply;
+    if (reply != NULL && client->reply_head_sent == 0 && GW_FAULT(reply_first_byte)) {
+        errno = EPIPE;
+        return -1;
+    }
     struct iovec parts[3];
     int count = 0;
     char room[FILE_PIECE_BYTES];

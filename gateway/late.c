@@ -2,6 +2,8 @@
 #include "gateway/late.h"
 #include "gateway/worker.h"
 
+#include "base/fault.h"
+
 static bool copy_spans(struct flow *late, const struct flow *flow)
 {
     struct arena *arena = late->arena;
@@ -72,6 +74,7 @@ void late_arrives(const struct upstream_facts *facts, struct upstream_answer *an
     atomic_fetch_sub(&board_gauges(worker_ports(late->worker)->board)->late_listening, 1);
     late->facts = *facts;
     if (answer != NULL) {
+        (void)GW_FAULT(late_answer); /* what has come cannot fail any more */
         late->answer = *answer;
         *answer = (struct upstream_answer){0};
         body_init(&answer->body, 0);

@@ -3,6 +3,7 @@
  * commit has returned. */
 #include <time.h>
 
+#include "base/fault.h"
 #include "store/committer.h"
 
 static uint64_t now_us(void)
@@ -33,13 +34,42 @@ static void note(struct batch_result *ret, const struct gw_error *err)
         ret->err = *err;
 }
 
-static enum gw_status commit(struct store_backend *backend, bool writes, struct batch_result *ret,
-                             struct gw_error *err)
+/* What a batch changes, as bits of enum store_op_kind; 0: it only reads. */
+static uint32_t changes_of(const struct store_op *op)
+{
+    return op_writes(op) ? 1u << op->kind : 0;
+}
+
+/* A test breaks the commit here. */
+static bool is_broken_before(uint32_t changes)
+{
+    return ((changes & 1u << STORE_CLAIM) != 0 && GW_FAULT(claim_commit)) ||
+           ((changes & 1u << STORE_ADVANCE) != 0 && GW_FAULT(record_commit));
+}
+
+static void may_crash_after(uint32_t changes)
+{
+    if ((changes & 1u << STORE_CLAIM) != 0)
+        (void)GW_FAULT(claim_committed); /* what is on the disk cannot fail any more */
+    if ((changes & 1u << STORE_ADVANCE) != 0)
+        (void)GW_FAULT(record_committed); /* likewise */
+}
+
+static enum gw_status commit(struct store_backend *backend, uint32_t changes,
+                             struct batch_result *ret, struct gw_error *err)
 {
     uint64_t before = now_us();
-    enum gw_status status = backend->ops->commit(backend, err);
-    if (!writes)
+    enum gw_status status;
+    if (is_broken_before(changes)) {
+        backend->ops->rollback(backend);
+        status = gw_error_set(err, GW_IO, "a test broke the commit");
+    } else {
+        status = backend->ops->commit(backend, err);
+    }
+    if (changes == 0)
         return status;
+    if (status == GW_OK)
+        may_crash_after(changes);
     ret->wrote = true;
     ret->commit_us = now_us() - before;
     ret->failed = status != GW_OK;
@@ -63,13 +93,13 @@ static enum gw_status begin(struct store_backend *backend, bool writes, struct b
 static void run_alone(struct store_backend *backend, struct store_op *op, struct batch_result *ret)
 {
     struct gw_error err = {0};
-    bool writes = op_writes(op);
+    uint32_t changes = changes_of(op);
     clear_result(op);
-    enum gw_status status = begin(backend, writes, ret, &err);
+    enum gw_status status = begin(backend, changes != 0, ret, &err);
     if (status == GW_OK) {
         status = backend->ops->apply(backend, op, &err);
         if (status == GW_OK)
-            status = commit(backend, writes, ret, &err);
+            status = commit(backend, changes, ret, &err);
         else
             backend->ops->rollback(backend);
     }
@@ -89,10 +119,10 @@ static enum batch_end run_together(struct store_backend *backend, const struct o
                                    struct batch_result *ret, enum gw_status *ret_status)
 {
     struct gw_error err = {0};
-    bool writes = false;
+    uint32_t changes = 0;
     for (const struct store_op *op = ops->first; op != NULL; op = op->next)
-        writes = writes || op_writes(op);
-    *ret_status = begin(backend, writes, ret, &err);
+        changes |= changes_of(op);
+    *ret_status = begin(backend, changes != 0, ret, &err);
     if (*ret_status != GW_OK) {
         note(ret, &err);
         return BATCH_NOT_BEGUN;
@@ -105,7 +135,7 @@ static enum batch_end run_together(struct store_backend *backend, const struct o
     if (*ret_status != GW_OK) {
         backend->ops->rollback(backend);
     } else {
-        *ret_status = commit(backend, writes, ret, &err);
+        *ret_status = commit(backend, changes, ret, &err);
         end = *ret_status == GW_OK ? BATCH_DONE : BATCH_NOT_COMMITTED;
     }
     note(ret, &err);
@@ -137,7 +167,7 @@ void batch_continue(struct store_backend *backend, struct store_op *op, struct b
     if (status == GW_OK) {
         status = backend->ops->apply(backend, op, &err);
         if (status == GW_OK)
-            status = commit(backend, false, ret, &err);
+            status = commit(backend, 0, ret, &err);
         else
             backend->ops->rollback(backend);
     }

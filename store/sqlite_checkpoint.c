@@ -5,6 +5,7 @@
  * lost are then only in the log. */
 #include <sqlite3.h>
 
+#include "base/fault.h"
 #include "store/sqlite.h"
 
 #define PASSES_MAX      6
@@ -86,6 +87,8 @@ enum gw_status sqlite_checkpoint_pass(struct store_backend *backend, struct gw_e
     struct sqlite_store *s = sqlite_of(backend);
     enum gw_status status = GW_OK;
     int left = FRAMES_LEFT_MAX + 1;
+    if (GW_FAULT(checkpoint_pass))
+        return gw_error_set(err, GW_IO, "a test broke the write-back");
     for (int i = 0; i < PASSES_MAX && left > FRAMES_LEFT_MAX && status == GW_OK; i++) {
         status = pass(s, s->checkpoint_db, &left, err);
         if (status == GW_OK && left > 0)
@@ -98,6 +101,8 @@ enum gw_status sqlite_checkpoint_last(struct store_backend *backend, struct gw_e
 {
     struct sqlite_store *s = sqlite_of(backend);
     int left = 0;
+    if (GW_FAULT(checkpoint_last))
+        return gw_error_set(err, GW_IO, "a test broke the write-back");
     enum gw_status status = pass(s, s->db, &left, err);
     /* Nothing is left: the next commit starts the log from its beginning. */
     if (status == GW_OK && left == 0)

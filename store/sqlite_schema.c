@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/digest.h"
+#include "base/fault.h"
 #include "base/text.h"
 #include "store/sqlite.h"
 
@@ -228,6 +229,8 @@ enum gw_status sqlite_schema_open(struct sqlite_store *s, struct gw_error *err)
     status = migrate(s, version, err);
     if (status == GW_OK)
         status = begin_life(s, err);
+    if (status == GW_OK && GW_FAULT(schema_commit))
+        status = gw_error_set(err, GW_IO, "a test broke the commit");
     if (status == GW_OK)
         status = sqlite_script(s, s->db, "COMMIT", "writing the tables", err);
     /* A failed commit may have ended the transaction by itself. */

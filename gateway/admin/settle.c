@@ -5,6 +5,7 @@
 #include "gateway/admin/body.h"
 #include "gateway/admin/operation.h"
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -314,6 +315,7 @@ static void on_settled(struct call *call)
         refuse_changed(call, row);
         return;
     }
+    (void)GW_FAULT(settle_changed); /* the change is made: it cannot fail any more */
     count_and_log(call, row);
     board_wake(call->options->board, &row->identity);
     call_begin(call, 200);
@@ -325,7 +327,8 @@ static void on_settled(struct call *call)
 static void change(struct call *call)
 {
     struct settlement *settlement = call->state;
-    if (!mark_basis(call, settlement) || !pack_answer(call, settlement)) {
+    if (GW_FAULT(settle_change) || !mark_basis(call, settlement) ||
+        !pack_answer(call, settlement)) {
         call_problem(call, ADMIN_OVERLOADED, "Out of memory. Nothing was changed.");
         return;
     }

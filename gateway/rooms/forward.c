@@ -4,6 +4,8 @@
 #include "gateway/late.h"
 #include "gateway/worker.h"
 
+#include "base/fault.h"
+
 enum forward_stage { FORWARD_START, FORWARD_CALLED };
 
 static enum flow_next not_sent(struct flow *flow, enum attempt_end end)
@@ -29,6 +31,7 @@ static void call_done(const struct upstream_facts *facts, struct upstream_answer
     worker_timer_stop(flow);
     flow->facts = *facts;
     if (answer != NULL) {
+        (void)GW_FAULT(answer_whole); /* what has come cannot fail any more */
         flow->answer = *answer;
         *answer = (struct upstream_answer){0};
         body_init(&answer->body, 0);

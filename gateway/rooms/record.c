@@ -158,16 +158,35 @@ static enum flow_next look(struct flow *flow)
     return FLOW_PARK;
 }
 
-/* The key has been claimed again since: evidence of a possible double execution. */
-static enum flow_next mark_contradicted(struct flow *flow)
+/* The attempt goes on the row as evidence and changes nothing else; `marks` says whether it
+ * speaks against what is there. */
+static enum flow_next add_evidence(struct flow *flow, uint32_t marks)
 {
     uint32_t expect = flow->row.receipt.version;
-    flow->contradicts = (flow->row.receipt.marks & RECEIPT_CONTRADICTED) == 0;
-    flow->row.receipt = receipt_mark(&flow->row.receipt, RECEIPT_CONTRADICTED);
+    flow->contradicts = (marks & ~flow->row.receipt.marks & RECEIPT_CONTRADICTED) != 0;
+    flow->row.receipt = receipt_mark(&flow->row.receipt, marks);
     flow->stage = RECORD_MARKED;
     if (!receipts_add_attempt(flow) || !receipts_advance(flow, expect, false, false))
         return failed(flow);
     return FLOW_PARK;
+}
+
+/* A late answer that moves nothing. */
+static enum flow_next end_late(struct flow *flow)
+{
+    const struct receipt *receipt = &flow->row.receipt;
+    bool is_own = receipt->token == flow->attempt.token;
+    bool is_verdict = is_own && (receipt->marks & RECEIPT_SETTLED) != 0;
+    if (receipt->state == RECEIPT_EXPIRED)
+        return flow_go(flow, FLOW_ROOM_leave);
+    /* An operator said that it ran, and now its real answer is there. */
+    if (receipt->state == RECEIPT_COMPLETED && is_verdict && flow->event != RECEIPT_EV_LOST)
+        return add_evidence(flow, flow->event == RECEIPT_EV_REFUSED ? RECEIPT_CONTRADICTED : 0);
+    /* An answer of the very attempt whose outcome is on record already says nothing new. */
+    bool is_news = receipt->state != RECEIPT_COMPLETED || !is_own;
+    /* The key has been claimed again since: evidence of a possible double execution. */
+    return flow->event == RECEIPT_EV_ANSWERED && is_news ? add_evidence(flow, RECEIPT_CONTRADICTED)
+                                                         : flow_go(flow, FLOW_ROOM_leave);
 }
 
 static enum flow_next apply(struct flow *flow)
@@ -185,11 +204,8 @@ static enum flow_next apply(struct flow *flow)
     case RECEIPT_ILLEGAL:
         break;
     }
-    /* An answer of the very attempt whose outcome is on record already says nothing new. */
-    bool is_news = from != RECEIPT_EXPIRED &&
-                   (from != RECEIPT_COMPLETED || flow->row.receipt.token != flow->attempt.token);
-    if (flow->source == FLOW_FROM_LATE && flow->event == RECEIPT_EV_ANSWERED && is_news)
-        return mark_contradicted(flow);
+    if (flow->source == FLOW_FROM_LATE)
+        return end_late(flow);
     return flow->source == FLOW_FROM_CLIENT ? outcome_of_other(flow)
                                             : flow_go(flow, FLOW_ROOM_leave);
 }

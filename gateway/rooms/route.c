@@ -6,6 +6,8 @@
 #include "policy/headers.h"
 #include "policy/route_path.h"
 
+#define OVERRIDE_BYTES_MAX 16 /* of a method; no guarded route has a longer one */
+
 /* Is our own pseudonym in a Via line (FWD-3)? Then the request came round in a circle. */
 static bool has_been_here(const struct flow *flow)
 {
@@ -53,13 +55,47 @@ static bool leaves_prefix(const struct flow *flow, char *work)
     return flow->match.route->upstream->path_prefix.len > 0 && path_climbs(path, work);
 }
 
-static enum flow_next found(struct flow *flow, char *work)
+/* Does the field turn this request into a guarded one for an upstream that obeys it? */
+static bool overrides_to_guard(struct flow *flow, const struct http_field *field, char *work,
+                               size_t work_len)
+{
+    char method[OVERRIDE_BYTES_MAX];
+    struct route_match match;
+    if ((header_flags(field->name) & HEADER_OVERRIDE) == 0 || field->value.len > sizeof(method))
+        return false;
+    for (size_t i = 0; i < field->value.len; i++) {
+        char c = field->value.ptr[i];
+        method[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+    }
+    enum route_verdict verdict = route_find(&flow->conf->routes, span_of(method, field->value.len),
+                                            flow->head->path, work, work_len, &match);
+    return verdict == ROUTE_AMBIGUOUS_PATH ||
+           (verdict == ROUTE_FOUND && match.route->mode == ROUTE_ENFORCE);
+}
+
+static bool is_guard_missed(struct flow *flow, char *work, size_t work_len)
+{
+    const struct http_head *head = flow->head;
+    if (flow->match.route->mode == ROUTE_ENFORCE)
+        return false; /* there the fields are taken away (TGT-8) */
+    for (uint32_t i = 0; i < head->field_count; i++)
+        if (overrides_to_guard(flow, &head->fields[i], work, work_len))
+            return true;
+    return false;
+}
+
+static enum flow_next found(struct flow *flow, char *work, size_t work_len)
 {
     const struct route_policy *route = flow->match.route;
     if (leaves_prefix(flow, work))
         return flow_refuse(flow, PROBLEM_AMBIGUOUS_TARGET,
                            SPAN("The path leads out of the part of the upstream that is served "
                                 "here. Nothing was sent. Write the path without dot segments."));
+    if (is_guard_missed(flow, work, work_len))
+        return flow_refuse(flow, PROBLEM_AMBIGUOUS_TARGET,
+                           SPAN("A field of the request names another method, with which this path "
+                                "is a protected operation. Nothing was sent. Send it with that "
+                                "method itself."));
     flow->route = route;
     struct span key_name = route->mode == ROUTE_ENFORCE && route->key.from == KEY_FROM_HEADER
                                ? route->key.name
@@ -91,7 +127,7 @@ enum flow_next room_route(struct flow *flow)
     switch (
         route_find(&flow->conf->routes, head->method, head->path, work, work_len, &flow->match)) {
     case ROUTE_FOUND:
-        return found(flow, work);
+        return found(flow, work, work_len);
     case ROUTE_NONE:
         return flow_refuse(flow, PROBLEM_NO_ROUTE, SPAN(""));
     case ROUTE_WRONG_METHOD:

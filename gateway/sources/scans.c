@@ -4,6 +4,8 @@
 #include "gateway/receipts.h"
 #include "gateway/sources/sources.h"
 
+#include "base/fault.h"
+
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -52,6 +54,9 @@ static enum flow_source source_of(enum store_scan_kind kind)
 /* false: no more flows can be started now; the next round goes on. */
 static bool start_flow(struct scan *scan, const struct store_row *row)
 {
+    if ((scan->kind == SCAN_LAPSED && GW_FAULT(recovery_row)) ||
+        (scan->kind == SCAN_EXPIRED && GW_FAULT(sweep_row)))
+        return false;
     struct flow *flow = flow_new(scan->all->worker, source_of(scan->kind));
     if (flow == NULL)
         return false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "gateway/upstream/connection.h"
 
 static void on_timer(evutil_socket_t fd, short what, void *ctx);
@@ -77,7 +78,11 @@ size_t connection_send(struct connection *connection, struct iovec *parts, size_
 {
     struct exchange *exchange = connection->exchange;
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-    ssize_t taken = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t taken = -1;
+    if (exchange->bytes_out == 0 && GW_FAULT(first_byte))
+        errno = EPIPE;
+    else
+        taken = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (taken >= 0) {
         exchange->bytes_out += (uint64_t)taken;
         exchange->progress_ms = port_now(connection->port);
@@ -116,6 +121,8 @@ void connection_flush(struct connection *connection)
         exchange->out[i] = span_of(exchange->out[i].ptr + part, exchange->out[i].len - part);
         taken -= part;
     }
+    if (count > 0 && exchange_is_written(exchange))
+        (void)GW_FAULT(request_written); /* the kernel has it: it cannot fail any more */
     connection_wants_write(connection, !exchange->out_stopped && exchange_has_output(exchange));
     connection_watch(connection);
 }

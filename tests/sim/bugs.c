@@ -94,6 +94,8 @@ bool __real_message_encode(struct gw_buf *out, const struct stored_message *mess
 bool __wrap_message_encode(struct gw_buf *out, const struct stored_message *message);
 void __real_board_wake(struct board *board, const struct store_identity *identity);
 void __wrap_board_wake(struct board *board, const struct store_identity *identity);
+int64_t __real_flow_now_ticks(const struct flow *flow);
+int64_t __wrap_flow_now_ticks(const struct flow *flow);
 void __real_board_leave(struct board *board, const struct route_policy *route, struct span owner,
                         enum board_end end, int64_t now_ticks, struct board_ticket *ticket);
 void __wrap_board_leave(struct board *board, const struct route_policy *route, struct span owner,
@@ -128,6 +130,8 @@ enum receipt_verdict __wrap_receipt_step(const struct receipt *cur, const struct
         ret_next->state = RECEIPT_RELEASED;
         ret_next->expire_ms = ev->until_ms;
     }
+    if (verdict == RECEIPT_MOVED && bug_is_planted(world, BUG_UNMARKED))
+        ret_next->marks &= ~(uint32_t)RECEIPT_CONTRADICTED;
     return verdict;
 }
 
@@ -158,4 +162,11 @@ void __wrap_board_leave(struct board *board, const struct route_policy *route, s
     if (bug_is_planted(world_now(), BUG_LEAKED_TICKET) && end == BOARD_UNKNOWN)
         ticket->held = false;
     __real_board_leave(board, route, owner, end, now_ticks, ticket);
+}
+
+int64_t __wrap_flow_now_ticks(const struct flow *flow)
+{
+    bool is_fooled =
+        bug_is_planted(world_now(), BUG_LATE_SENDER) && flow->room == FLOW_ROOM_forward;
+    return is_fooled ? flow->started_ticks : __real_flow_now_ticks(flow);
 }

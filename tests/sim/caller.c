@@ -176,6 +176,8 @@ static bool must_close(const struct client *client)
 
 static bool take_reply(struct client *client, struct reply *reply)
 {
+    if (client->answered)
+        world_fail(client->world, "caller %llu is answered twice", (unsigned long long)client->id);
     check_told(client, reply);
     client->answered = true;
     if (!client->reads_slowly)
@@ -196,11 +198,16 @@ static void end_stream(struct client *client, bool whole, bool close)
 {
     (void)whole;
     (void)close;
-    world_fail(client->world, "a reply could not be written");
+    if (!client->world->plan.is_short_of_memory)
+        world_fail(client->world, "a reply could not be written");
+    client->answered = true; /* by the end of his connection */
 }
 
 static void has_left(struct client *client)
 {
+    if (!client->answered)
+        world_fail(client->world, "caller %llu is left without an answer",
+                   (unsigned long long)client->id);
     bury(client);
 }
 

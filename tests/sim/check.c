@@ -32,8 +32,10 @@ struct attempt *check_attempt(struct world *world, uint64_t token)
     return NULL;
 }
 
-static void add_attempt(struct world *world, struct identity *identity, uint64_t token)
+static void add_attempt(struct world *world, struct identity *identity,
+                        const struct receipt *receipt)
 {
+    uint64_t token = receipt->token;
     if (check_attempt(world, token) != NULL)
         world_fail(world, "a token was used for two claims");
     struct attempt *attempt = calloc(1, sizeof(*attempt));
@@ -42,6 +44,7 @@ static void add_attempt(struct world *world, struct identity *identity, uint64_t
     attempt->token = token;
     attempt->life = identity->life;
     attempt->claimed_ticks = world->ticks;
+    attempt->lease_until_ticks = world->ticks + receipt->lease_until_ms - world_wall(world);
     attempt->older = identity->attempts;
     gw_buf_init(&attempt->body, 16384);
     identity->attempts = attempt;
@@ -49,8 +52,12 @@ static void add_attempt(struct world *world, struct identity *identity, uint64_t
 
 void check_start(struct world *world, const struct flow *flow)
 {
-    if (check_attempt(world, flow->attempt.token) == NULL)
+    const struct attempt *attempt = check_attempt(world, flow->attempt.token);
+    if (attempt == NULL)
         world_fail(world, "an attempt is sent whose claim is not committed");
+    /* Where the wall clock jumps, its lease cannot be told in ticks. */
+    else if (!world->plan.clock_steps && world->ticks > attempt->lease_until_ticks)
+        world_fail(world, "an attempt is sent after its own lease");
 }
 
 /* Of two attempts of one operation that ran, the older one must have been called not
@@ -77,7 +84,7 @@ void check_run(struct world *world, struct attempt *attempt)
 
 /* ---- what may follow what ---- */
 
-static bool life_may_end(const struct world *world, const struct version *old)
+bool check_is_over(const struct world *world, const struct version *old)
 {
     const struct receipt *receipt = &old->receipt;
     int64_t now = world->wall_high;
@@ -104,11 +111,6 @@ static bool life_may_end(const struct world *world, const struct version *old)
     return false;
 }
 
-bool check_life_is_over(const struct world *world, const struct identity *identity)
-{
-    return life_may_end(world, last_of(identity));
-}
-
 static void fail_move(struct world *world, const struct identity *identity,
                       const struct version *old, const struct version *next, const char *why)
 {
@@ -126,7 +128,7 @@ static void check_claim(struct world *world, struct identity *identity, const st
         if (old->receipt.state != RECEIPT_RELEASED)
             fail_move(world, identity, old, next, "claimed again, and was not free");
     } else {
-        if (!life_may_end(world, old))
+        if (!check_is_over(world, old))
             fail_move(world, identity, old, next, "a new operation before the old one is over");
         world->counts[COUNT_RENEWALS] += identity->life > 0;
         identity->life += old->receipt.state != RECEIPT_ABSENT;
@@ -135,7 +137,7 @@ static void check_claim(struct world *world, struct identity *identity, const st
             fail_move(world, identity, old, next, "a new operation has the id of the old one");
     }
     next->life = identity->life;
-    add_attempt(world, identity, next->receipt.token);
+    add_attempt(world, identity, &next->receipt);
 }
 
 /* Free again: nothing of it ran or can still run, but for what an operator answers for. */
@@ -191,8 +193,10 @@ static void check_reopen(struct world *world, struct identity *identity, const s
 {
     if ((old->receipt.marks & (RECEIPT_SETTLED | RECEIPT_CONSUMED)) != RECEIPT_SETTLED)
         fail_move(world, identity, old, next, "a verdict is taken back that was none or was told");
-    for (struct attempt *a = identity->attempts; a != NULL; a = a->older)
-        a->excused = a->excused && a->life != identity->life;
+    /* What was said of older attempts has been acted on since. */
+    struct attempt *attempt = check_attempt(world, old->receipt.token);
+    if (attempt != NULL)
+        attempt->excused = false;
 }
 
 static void check_same_attempt(struct world *world, struct identity *identity,
@@ -237,7 +241,7 @@ static void check_move(struct world *world, struct identity *identity, struct ve
     const struct version *old = last_of(identity);
     next->life = identity->life;
     if (next->receipt.state == RECEIPT_ABSENT) {
-        if (!life_may_end(world, old))
+        if (!check_is_over(world, old))
             fail_move(world, identity, old, next, "it vanished before its time");
         identity->life++;
     } else if (old->receipt.state == RECEIPT_ABSENT || next->receipt.token != old->receipt.token) {

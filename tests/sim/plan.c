@@ -45,6 +45,11 @@ void plan_draw(struct world *world)
         plan->arrivals_gap_ms = 500;
         plan->late_max = SIM_CALLERS_MAX;
     }
+    plan->commits_twice = draw_chance(world, 200);
+    plan->flows_max = draw_chance(world, 250) ? (uint32_t)draw_between(world, 2, 10) : 128;
+    plan->is_short_of_memory = draw_chance(world, 150);
+    plan->flow_bytes =
+        plan->is_short_of_memory ? (size_t)draw_between(world, 6, 24) * 1024 : (size_t)1024 * 1024;
     plan->drains = draw_chance(world, 300);
     plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
 }

@@ -72,8 +72,12 @@ struct plan {
     bool store_sick;     /* commits fail for a while */
     bool is_hasty;       /* operators do not wait, and err much */
     bool drains;         /* the process is stopped in peace, now and then */
-    bool long_gaps;      /* hours without a call: retention and tombstones end */
-    bool recovers_late;  /* callers are served while the dead leases are still found */
+    bool commits_twice;  /* an answer of the database is lost, and the batch applied again */
+    bool is_short_of_memory;
+    size_t flow_bytes;  /* memory of one flow */
+    uint32_t flows_max; /* of a worker */
+    bool long_gaps;     /* hours without a call: retention and tombstones end */
+    bool recovers_late; /* callers are served while the dead leases are still found */
     int64_t commit_max_ms;
     uint32_t crash_per_10000, chaos_gap_ms;
     uint32_t loss_per_mille; /* how rude the upstream is */
@@ -87,7 +91,7 @@ struct attempt {
     struct identity *identity;
     uint64_t token;
     uint32_t life;
-    int64_t claimed_ticks;
+    int64_t claimed_ticks, lease_until_ticks;
     bool will_run; /* bytes are under way and the upstream is going to carry it out */
     bool ran;
     bool excused;  /* an operator said that it did not run, and it was his to say */
@@ -249,7 +253,7 @@ struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: nev
 void check_start(struct world *world, const struct flow *flow);     /* a call is about to begin */
 void check_run(struct world *world, struct attempt *attempt); /* the upstream carries it out */
 /* Time has run out for what the key was: it may become another operation. */
-bool check_life_is_over(const struct world *world, const struct identity *identity);
+bool check_is_over(const struct world *world, const struct version *version);
 void check_told(struct client *client, const struct reply *reply);
 void check_quiet(struct world *world); /* nothing is left to happen */
 void check_free(struct world *world);

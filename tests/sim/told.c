@@ -71,6 +71,8 @@ static bool fits_state(const struct told *told, const struct version *version)
 {
     enum receipt_state state = version->receipt.state;
     const struct world *world = told->client->world;
+    if (told->operation.len > 0 && !span_equal(told->operation, span_str(version->operation_id)))
+        return false;
     if (is_outcome(told, "replayed"))
         return told->is_problem ? state == RECEIPT_COMPLETED && !version->answer_kept
                                 : fits_answer(told, version);
@@ -132,23 +134,32 @@ static void check_own(const struct told *told, uint64_t token)
 static void check_repeat(const struct told *told, uint64_t token)
 {
     bool own_lost = is_outcome(told, "unknown") && token != 0; /* the store may have failed */
-    const struct version *version = find_state(told);
-    if (version == NULL) {
-        if (!own_lost)
-            fail(told, "and no committed state says so");
-        return;
-    }
+    if (find_state(told) == NULL && !own_lost)
+        fail(told, "and no committed state of that operation says so");
     if (!told->is_problem && !told->is_replay && is_outcome(told, "replayed"))
         fail(told, "without the mark of a replay");
-    if (told->operation.len > 0 && !span_equal(told->operation, span_str(version->operation_id)))
-        fail(told, "with the id of another operation");
+}
+
+/* Was the key free by the records, or its time over, at some time since he last looked? What makes
+ * a row free is checked where it becomes so. */
+static bool was_free(const struct client *client)
+{
+    const struct identity *identity = client->identity;
+    for (uint32_t i = identity->version_count; i > 0; i--) {
+        const struct version *version = &identity->versions[i - 1];
+        if (version->receipt.state == RECEIPT_RELEASED || check_is_over(client->world, version))
+            return true;
+        if (version->from_ticks < client->applied_ticks)
+            return false;
+    }
+    return true;
 }
 
 /* "A new key is safe": no attempt that was there when he looked can have run. */
 static void check_safe(const struct told *told, uint64_t token)
 {
     const struct client *client = told->client;
-    if (!told->says_safe || check_life_is_over(client->world, client->identity))
+    if (!told->says_safe || was_free(client))
         return;
     for (const struct attempt *a = client->identity->attempts; a != NULL; a = a->older) {
         bool was_there = a->token == token || a->claimed_ticks < client->applied_ticks;

@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-#define FLOWS_SPARE     64 /* flows without a caller; few, so that the limit is met */
-#define FLOW_BYTES_MAX  ((size_t)1 << 20)
 #define FLOW_GRAVES_MAX 100000
 
 struct flow_timer {
@@ -220,8 +218,8 @@ void worker_init(struct worker *worker, struct process *process, uint32_t index)
                                         .board = process->board,
                                         .upstream = &sim_upstream_ops,
                                         .random = fresh_random},
-                              .flows_max = SIM_CALLERS_MAX + FLOWS_SPARE,
-                              .flow_bytes_max = FLOW_BYTES_MAX,
+                              .flows_max = world->plan.flows_max,
+                              .flow_bytes_max = world->plan.flow_bytes,
                               .grace_timer = {.worker = worker, .fire = grace_is_over}};
     worker->grace_timer.ctx = worker;
     worker->upstream = (struct upstream_port){.world = world, .worker = worker};

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "tests/sim/bugs.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 
 #define WALL_START  1796083200000 /* 2026-12-01 */
 #define HOUR_MS     ((int64_t)3600 * 1000)
+#define STAMP_BYTES 32
 #define QUIET_STEPS 400000
-#define QUIET_MS    (2 * HOUR_MS)
+#define QUIET_MS    (HOUR_MS / 2)
 
 /* The product's ports for time and chance have no context. Set while a story is told. */
 static struct world *the_world;
@@ -27,15 +29,15 @@ struct world *world_now(void)
 static void tell(struct world *world, const char *text)
 {
     char *line = world->trail[world->trail_count++ % SIM_TRAIL_LINES];
-    (void)snprintf(line, SIM_LINE_BYTES, "%12.3f %s", (double)world->ticks / 1000,
-                   text); /* a longer line is cut */
+    (void)snprintf(line, SIM_LINE_BYTES, "%8" PRId64 ".%03d %s", world->ticks / 1000,
+                   (int)(world->ticks % 1000), text); /* a longer line is cut */
     if (world->options.is_verbose)
         (void)puts(line); /* the story is for the eye */
 }
 
 void world_say(struct world *world, const char *fmt, ...)
 {
-    char text[SIM_LINE_BYTES];
+    char text[SIM_LINE_BYTES - STAMP_BYTES];
     va_list args;
     if (!world->options.is_verbose && !world->options.keeps_trail)
         return;
@@ -248,6 +250,8 @@ static void wind_down(struct world *world)
     int64_t until = world->ticks + QUIET_MS;
     world->is_winding_down = true;
     world->sick_until = 0;
+    /* A clock that was set back would keep a lease alive for hours. */
+    world_step_clock(world, world->wall_high - world_wall(world));
     world_say(world, "the story comes to its end");
     for (uint32_t i = 0; i < QUIET_STEPS && world->ticks < until && !world->has_failed; i++) {
         if (!timer_run_next(world))

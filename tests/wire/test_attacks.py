@@ -11,7 +11,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import AT_ONCE, ORDER, SOON, Guarded, send_post  # noqa: E402
 from harness import (Client, Gateway, Upstream, answer, delay, hang, main,  # noqa: E402
-                     merge, orders, pause, rest, wait_until)
+                     merge, orders, pause, rest, wait, wait_until)
 
 WAITERS = 24
 LARGE = b"x" * (24 << 20)
@@ -82,6 +82,22 @@ class Targets(Guarded):
             self.assertEqual(self.gateway.request("POST", target, [], {"order": 1}).status, 201)
 
 
+    def test_a_method_in_a_field(self):
+        """No override field makes a guarded operation of a request that passes."""
+        self.start(routes=[orders(), rest(match={"methods": ["GET", "PUT", "POST"], "path": "/*"})])
+        for method, name, value in (("GET", "X-HTTP-Method-Override", "POST"),
+                                    ("PUT", "x-http-method", "post"),
+                                    ("PUT", "X_Method_Override", "Post")):
+            with self.subTest(name=name):
+                response = self.gateway.request(method, "/orders", [(name, value)],
+                                                None if method == "GET" else ORDER)
+                self.assert_problem(response, 400, "ambiguous-target")
+        self.assertEqual(self.upstream.sends, 0)
+        other = self.gateway.request("POST", "/else", [("X-HTTP-Method-Override", "PATCH")], ORDER)
+        self.assertEqual(other.status, 201)
+        self.assertEqual(self.upstream.requests[0].get("X-HTTP-Method-Override"), "PATCH")
+
+
 class Files(Guarded):
     def test_a_store_that_was_taken_away(self):
         """What would be written to removed files is refused: the next start would not know it."""
@@ -99,6 +115,44 @@ class Files(Guarded):
                 self.gateway.restart(kill=True)
                 self.assertEqual(self.gateway.post("k1", ORDER).get("Idempotency-Status"),
                                  "replayed")
+
+
+class Verdicts(Guarded):
+    """An operator said "executed" while Recibo was still listening."""
+
+    def settle_then_answer(self, late):
+        release = threading.Event()
+        self.addCleanup(release.set)
+        self.start(wait(release, late), AT_ONCE,
+                   {"timeouts": {"first_byte": "300ms", "answer": "300ms", "late": "60s"}})
+        operation = self.operation_of(self.gateway.post("k1", ORDER))
+        status, _, settled = self.gateway.admin(
+            "POST", "/v1/operations/%s/settle" % operation["id"],
+            {"verdict": "executed", "version": operation["version"], "note": "in the books",
+             "response": {"status": 201, "body": {"ticket": 1}}})
+        self.assertEqual(status, 200)
+        release.set()
+
+        def has_arrived():
+            now = self.gateway.operation(operation["id"])
+            return now if now["version"] != settled["version"] else None
+        return wait_until(has_arrived)
+
+    def test_a_late_answer_after_executed(self):
+        """It is kept as evidence beside the verdict, which stands."""
+        now = self.settle_then_answer(answer(400, body=b"no such article"))
+        self.assertEqual((now["state"], now["contradicted"], now["settled"]),
+                         ("completed", False, True))
+        self.assertEqual([(item["end"], item["status"]) for item in now["attempts"]],
+                         [("answered", 400)])
+        self.assertEqual(self.gateway.post("k1", ORDER).json(), {"ticket": 1})
+
+    def test_a_late_refusal_after_executed(self):
+        """The upstream says that it did not run: the verdict is marked as contradicted."""
+        now = self.settle_then_answer(answer(429, body=b"not now"))
+        self.assertEqual((now["state"], now["contradicted"]), ("completed", True))
+        self.assertEqual(
+            self.gateway.metrics()['recibo_contradictions_total{route="create-order"}'], 1)
 
 
 class Again(Guarded):
