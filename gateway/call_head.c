@@ -88,9 +88,14 @@ static bool passes(const struct flow *flow, const struct http_field *field)
         is_stray_tracestate(head, field->name) ||
         header_named_by_connection(head->fields, head->field_count, field->name))
         return false;
-    if (route->credentials == CREDENTIALS_STRIP && route->owner_index != ROUTE_NO_OWNER &&
-        owner_uses_field(&flow->conf->owners[route->owner_index], field->name))
-        return false;
+    if (route->owner_index != ROUTE_NO_OWNER) {
+        const struct conf_owner *entry = &flow->conf->owners[route->owner_index];
+        /* What a CGI program would take for the owner's own field was never looked at (FWD-8). */
+        if (entry->header.len > 0 && header_is_look_alike(field->name, entry->header))
+            return false;
+        if (route->credentials == CREDENTIALS_STRIP && owner_uses_field(entry, field->name))
+            return false;
+    }
     if (!guarded)
         return true;
     if ((flags & HEADER_OVERRIDE) != 0 || span_equal_nocase(field->name, SPAN("Accept-Encoding")) ||

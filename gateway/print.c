@@ -8,7 +8,8 @@
 
 #define PRINT_VERSION     "recibo-fingerprint-1"
 #define PRINT_PIECE_BYTES 4096
-#define PRINT_MEMBERS_MAX (CANONICAL_MEMBERS_MAX + 2 + 16) /* with method, target and headers */
+#define PRINT_HEADERS_MAX 32 /* as many as fingerprint.headers may list */
+#define PRINT_MEMBERS_MAX (CANONICAL_MEMBERS_MAX + 2 + PRINT_HEADERS_MAX) /* method, target too */
 
 enum problem print_check_head(struct flow *flow, struct span *ret_detail)
 {

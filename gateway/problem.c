@@ -37,9 +37,10 @@ static const char *const standing[PROBLEM_COUNT] = {
                          "yet. The same request returns its outcome once there is one.",
     [PROBLEM_CANCELLED] = "The operation of this key was cancelled before anything was sent. The "
                           "key is spent; for a new operation use a new key.",
-    [PROBLEM_ABANDONED] = "The first request with this key was sent, its answer was lost, and it "
-                          "could not be found out whether it was carried out. It will not be sent "
-                          "again. A new key could carry the operation out twice.",
+    [PROBLEM_ABANDONED] =
+        "The first request with this key was sent, its answer was lost, and it "
+        "could not be found out whether it was carried out. It is not sent again. "
+        "A new key could carry the operation out twice.",
     [PROBLEM_TOO_LARGE] = "The body is larger than this route takes. Nothing was sent.",
     [PROBLEM_URI_TOO_LONG] = "The target is longer than the limit. Nothing was sent.",
     [PROBLEM_EXPECTATION] = "Only Expect: 100-continue is known. Nothing was sent.",

@@ -38,7 +38,7 @@ static const struct command_help help = {
         "  executed      it ran: repeats get the response that you give, or are told that there\n"
         "                is none (--no-response)\n"
         "  not_executed  it did not run: the key is free, the next repeat is sent\n"
-        "  abandoned     nobody will find out: off the backlog, never sent again\n"
+        "  abandoned     nobody will find out: off the backlog, not sent again\n"
         "  reopen        takes a verdict back that no caller has been told yet\n",
     .options = specs,
     .option_count = GW_COUNT(specs),

@@ -156,7 +156,9 @@ static enum flow_next look_at_head(struct flow *flow)
     struct span detail = SPAN("");
     if (route->key.from == KEY_FROM_HEADER) {
         enum key_verdict verdict = key_of_header(flow, &route->key, &flow->key, &fault);
-        if (verdict == KEY_MISSING && !route->key.required) {
+        /* An empty field is a caller that meant to send a key: it is not left unprotected. */
+        bool is_absent = http_head_find(flow->head, route->key.name, 0) == NULL;
+        if (is_absent && !route->key.required) {
             flow->outcome = OUTCOME_UNPROTECTED;
             return flow_go(flow, FLOW_ROOM_pass);
         }

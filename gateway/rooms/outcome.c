@@ -64,8 +64,10 @@ enum flow_next outcome_of_other(struct flow *flow)
 {
     flow->no_new_key = true;
     flow->was_looked_up = true;
+    /* A verdict that nobody has been told yet is told by the next repeat, which marks it. */
+    uint32_t told = flow->row.receipt.marks & (RECEIPT_SETTLED | RECEIPT_CONSUMED);
     if (flow->row.receipt.state == RECEIPT_COMPLETED && flow->row.answer_kept &&
-        flow->row.answer.len > 0) {
+        flow->row.answer.len > 0 && told != RECEIPT_SETTLED) {
         flow->outcome = OUTCOME_REPLAYED;
         flow->replays = true;
         return flow_go(flow, FLOW_ROOM_reply);

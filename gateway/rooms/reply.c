@@ -33,7 +33,7 @@ static bool write_reply(struct flow *flow)
 static void count(struct flow *flow)
 {
     struct board *board = worker_ports(flow->worker)->board;
-    if (flow->problem != PROBLEM_NONE && flow->row.id == 0)
+    if (flow->problem != PROBLEM_NONE)
         board_count_refused(board, flow->problem);
     if (flow->route == NULL)
         return;

@@ -83,6 +83,12 @@ bool exchange_connect(struct exchange *exchange)
 void exchange_opened(struct exchange *exchange)
 {
     struct connection *connection = exchange->connection;
+    /* The loop stood still until the time was over: by now somebody may have been told
+     * that nothing is sent any more. */
+    if (port_now(exchange->port) >= exchange->answer_until_ms) {
+        exchange_end_later(exchange, END_connect_timeout);
+        return;
+    }
     exchange->stage = EXCHANGE_OPEN;
     exchange->progress_ms = port_now(exchange->port);
     memcpy(exchange->address, connection->address, sizeof(exchange->address));

@@ -226,6 +226,8 @@ static void check_same_attempt(struct world *world, struct identity *identity,
         legal = from == RECEIPT_UNKNOWN;
     } else if (to == RECEIPT_EXPIRED) {
         legal = from == RECEIPT_COMPLETED && world->wall_high >= old->receipt.expire_ms;
+        if (next->receipt.expire_ms != old->receipt.expire_ms + world->plan.tombstone_ms)
+            fail_move(world, identity, old, next, "its tombstone has not the route's length");
     }
     if (!legal)
         fail_move(world, identity, old, next, "there is no such move");
