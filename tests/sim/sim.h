@@ -20,7 +20,6 @@
 #define SIM_LINE_BYTES    240
 #define SIM_HISTORY_MAX   4096 /* versions of one key in one story */
 #define SIM_BATCH_MAX     8
-#define SIM_NEVER         INT64_MAX
 
 struct world;
 struct process;

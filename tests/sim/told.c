@@ -186,6 +186,19 @@ static void check_delay(const struct told *told)
         fail(told, "long after the outcome was on record");
 }
 
+/* Head and body of an answer are of one run, also when it is replayed. */
+static void check_head(const struct told *told)
+{
+    static const char mark[] = "{\"run\":";
+    const size_t len = sizeof(mark) - 1;
+    if (told->body.len <= len || memcmp(told->body.ptr, mark, len) != 0)
+        return;
+    struct span rest = span_of(told->body.ptr + len, told->body.len - len);
+    if (told->run.len == 0 || rest.len <= told->run.len ||
+        memcmp(rest.ptr, told->run.ptr, told->run.len) != 0 || rest.ptr[told->run.len] != ',')
+        fail(told, "with a head that is not of its body");
+}
+
 static void check_what(const struct told *told)
 {
     uint64_t token = told->client->flow->attempt.token;
@@ -199,6 +212,7 @@ static void check_what(const struct told *told)
         check_repeat(told, token);
     if (is_outcome(told, "unknown") && !told->is_problem && token == 0)
         fail(told, "with an answer that is not his");
+    check_head(told);
     check_safe(told, token);
     check_delay(told);
     world->counts[COUNT_REPLAYS] += is_outcome(told, "replayed");
