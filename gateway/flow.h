@@ -140,6 +140,7 @@ struct flow {
     struct span changed;        /* JSON array text of what a mismatch changed */
     struct span challenge;      /* WWW-Authenticate */
     bool replays;               /* the stored answer is the reply */
+    bool only_reads;            /* the claim could not be written: nothing new may run */
     bool was_looked_up;         /* the store knows of this key: safe_new_key may be told */
     bool no_new_key;            /* ... and an attempt may have run */
     uint32_t retry_after_s;     /* 0: none */

@@ -260,6 +260,8 @@ static enum flow_next act(struct flow *flow, bool is_there)
     bool runs = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
     if (verdict != ADMIT_WAIT && !may_end(flow))
         return FLOW_PARK;
+    if (runs && flow->only_reads)
+        return store_failed(flow);
     if (!runs)
         board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                     flow_now_ticks(flow), &flow->ticket);
@@ -278,8 +280,13 @@ static enum flow_next act(struct flow *flow, bool is_there)
 
 static enum flow_next asked(struct flow *flow)
 {
-    if (flow->op.out.status != GW_OK)
-        return store_failed(flow);
+    if (flow->op.out.status != GW_OK) {
+        if (flow->op.kind != STORE_CLAIM)
+            return store_failed(flow);
+        /* A store that cannot be written may still be read: repeats get their answers. */
+        flow->only_reads = true;
+        return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
+    }
     flow->was_looked_up = true;
     switch (flow->op.out.found) {
     case STORE_WON:

@@ -1,5 +1,5 @@
-/* Everything that chance decides comes from the seed, through this file alone
- * (xoshiro256**, seeded by splitmix64; both are in the public domain as algorithms). */
+/* Everything that chance decides comes from the seed, through this file alone. The
+ * generator is a published one, xoshiro256** (its state is filled in world.c). */
 #include "tests/sim/sim.h"
 
 static uint64_t rotate(uint64_t x, unsigned by)

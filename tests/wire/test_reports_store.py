@@ -169,6 +169,20 @@ class FileReports(Reports):
         wait_until(lambda: gateway.post("during", BODY).status == 201)
         self.assertEqual(upstream.sends, 2)
 
+    def test_replays_go_on_while_nothing_can_be_written(self):
+        """A repeat of a completed operation needs no write: it is answered from the record."""
+        upstream = self.use(Upstream(answer(201, body=b"done")))
+        gateway = self.use(Gateway(upstream, routes(guarded())))
+        self.assertEqual(gateway.post("before", BODY).status, 201)
+        other = sqlite3.connect(gateway.store_path, timeout=0.1, isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("BEGIN IMMEDIATE")
+        repeat = gateway.post("before", BODY, timeout=60)
+        self.assertEqual((repeat.status, repeat.get("Idempotent-Replayed")), (201, "true"), repeat)
+        self.assertEqual(gateway.post("new", BODY, timeout=60).status, 503)
+        other.execute("ROLLBACK")
+        self.assertEqual(upstream.sends, 1)
+
 
 if __name__ == "__main__":
     main()
