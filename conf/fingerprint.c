@@ -81,7 +81,10 @@ static void load_mode_text(struct loader *loader, struct fingerprint_policy *fin
 {
     struct gw_buf text;
     gw_buf_init(&text, CONF_SCALAR_BYTES * 4);
-    add_word(&text, "", span_str(fingerprint_mode_name(fingerprint->mode)));
+    /* The version stands in the text: a receipt that was compared in another way is told
+     * apart from a request that changed (FPR-2). */
+    (void)gw_buf_print(&text, "%s/%d", fingerprint_mode_name(fingerprint->mode),
+                       CANONICAL_VERSION); /* a full buffer is seen at the end */
     for (uint32_t i = 0; i < fingerprint->body.ignore_count; i++)
         add_word(&text, " ignore=", fingerprint->body.ignore[i].text);
     for (uint32_t i = 0; i < fingerprint->body.only_count; i++)

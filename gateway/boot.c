@@ -12,6 +12,7 @@
 #include <event2/thread.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -66,7 +67,11 @@ static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
                             (int)address->text.len, address->text.ptr, address->line,
                             gai_strerror(rc));
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+    /* [::] is IPv6 alone, so that 0.0.0.0 can stand beside it. */
+    bool only_v6 = found->ai_family != AF_INET6 ||
+                   (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0);
+    bool ok = fd >= 0 && only_v6 &&
+              setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
               bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, LISTEN_BACKLOG) == 0;
     enum gw_status status = ok ? GW_OK : listen_failed(err, address);
     freeaddrinfo(found);

@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 
+/* What stands around the canonical body. A change here counts CANONICAL_VERSION up. */
 #define PRINT_VERSION     "recibo-fingerprint-1"
 #define PRINT_PIECE_BYTES 4096
 #define PRINT_HEADERS_MAX 32 /* as many as fingerprint.headers may list */

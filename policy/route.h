@@ -66,7 +66,7 @@ struct fingerprint_policy {
     const struct span *headers; /* names whose values take part, lower case (FPR-4) */
     uint32_t header_count;
     struct span
-        mode_text; /* "json ignore=/client_time": stored with the receipt (FPR-2, JSON-12) */
+        mode_text; /* "json/1 ignore=/client_time": stored with the receipt (FPR-2, JSON-12) */
 };
 
 enum label_from { LABEL_FROM_JSON, LABEL_FROM_HEADER, LABEL_FROM_FORM, LABEL_FROM_PATH };

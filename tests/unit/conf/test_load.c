@@ -132,7 +132,7 @@ static void check_sample_route(const struct conf *conf)
     assert_int_equal(route->key.grammar.bytes_max, 255);
     assert_int_equal(route->fingerprint.mode, FINGERPRINT_JSON);
     assert_int_equal(route->fingerprint.body.ignore_count, 1);
-    assert_span(route->fingerprint.mode_text, "json ignore=/client_time");
+    assert_span(route->fingerprint.mode_text, "json/1 ignore=/client_time");
     assert_int_equal(route->fingerprint.header_count, 5);
     assert_int_equal(route->label_count, 1);
     assert_span(route->labels[0].name, "order");
@@ -228,7 +228,7 @@ static void test_five_lines(void **state)
     assert_int_equal(route->mode, ROUTE_ENFORCE);
     assert_int_equal(route->methods, METHOD_POST | METHOD_PATCH);
     assert_true(route->key.required);
-    assert_span(route->fingerprint.mode_text, "json");
+    assert_span(route->fingerprint.mode_text, "json/1");
     check_outcome(&route->outcome);
     assert_int_equal(route->outcome.refused_line, 0);
     assert_int_equal(route->outcome.unknown_line, 0);
