@@ -2,6 +2,7 @@
  * signals and the operator plane; requests are the workers' business. */
 #include "gateway/boot.h"
 #include "gateway/admin/admin.h"
+#include "gateway/standing.h"
 #include "gateway/worker.h"
 
 #include "base/digest.h"
@@ -13,7 +14,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +29,7 @@
 
 struct boot {
     struct conf *conf;
+    bool accepts_dropped; /* receipts of routes that are gone may lose their protection */
     struct event_base *base;
     struct event *sigterm, *sigint;
     struct store *store;
@@ -46,8 +47,8 @@ struct boot {
 
 static enum gw_status listen_failed(struct gw_error *err, const struct conf_address *address)
 {
-    return gw_error_set(err, GW_IO, "cannot listen on %.*s (line %u): %s", (int)address->text.len,
-                        address->text.ptr, address->line, strerror(errno));
+    return gw_error_set(err, GW_IO, "cannot listen on %.*s: %s", (int)address->text.len,
+                        address->text.ptr, strerror(errno));
 }
 
 static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
@@ -113,44 +114,6 @@ static enum gw_status open_listeners(struct boot *boot, struct gw_error *err)
 
 /* ---- store ---- */
 
-struct pause_wait {
-    struct boot *boot;
-    bool done;
-};
-
-static void pauses_came(struct store_op *op, void *ctx)
-{
-    struct pause_wait *wait = ctx;
-    wait->done = true;
-    for (uint32_t i = 0; op->out.status == GW_OK && i < op->out.pause_count; i++)
-        (void)board_pause(wait->boot->board, op->out.pauses[i].subject, op->out.pauses[i].name,
-                          true); /* a route that is gone needs no pause */
-}
-
-/* What was paused stays paused over a restart (SPEC 3). */
-static enum gw_status load_pauses(struct boot *boot, struct gw_error *err)
-{
-    struct store_inbox *inbox = NULL;
-    struct pause_wait wait = {.boot = boot};
-    struct arena *arena = arena_new(16 * 1024 * 1024);
-    enum gw_status status =
-        arena == NULL ? gw_error_set(err, GW_NOMEM, "out of memory") : store_inbox_new(&inbox, err);
-    struct store_op op = {.kind = STORE_PAUSES, .arena = arena, .done = pauses_came, .ctx = &wait};
-    op.inbox = inbox;
-    if (status == GW_OK)
-        status = store_submit(boot->store, &op);
-    struct pollfd poll_for = {.fd = inbox == NULL ? -1 : store_inbox_fd(inbox), .events = POLLIN};
-    while (status == GW_OK && !wait.done) {
-        (void)poll(&poll_for, 1, -1); /* early or late: the drain tells */
-        store_inbox_drain(inbox);
-    }
-    if (status == GW_OK && op.out.status != GW_OK)
-        status = gw_error_set(err, op.out.status, "the pauses cannot be read from the store");
-    store_inbox_free(inbox);
-    arena_free(arena);
-    return status;
-}
-
 static enum gw_status open_store(struct boot *boot, struct gw_error *err)
 {
     struct store_options options;
@@ -165,7 +128,7 @@ static enum gw_status open_store(struct boot *boot, struct gw_error *err)
     options.queue_max = boot->conf->limits.store_queue;
     options.clock = gw_clock_system();
     enum gw_status status = store_open(&options, &boot->store, err);
-    return status == GW_OK ? load_pauses(boot, err) : status;
+    return status == GW_OK ? standing_pauses(boot->store, boot->board, err) : status;
 }
 
 /* Larger answers wait beside the store, on a real disk; never on a memory file system. */
@@ -203,6 +166,9 @@ static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
         boot->worker_count++;
     }
     worker_recover(boot->workers[0], RECOVER_BEFORE_MAX);
+    enum gw_status kept = standing_routes(boot->store, boot->conf, boot->accepts_dropped, err);
+    if (kept != GW_OK)
+        return kept;
     for (uint32_t i = 0; i < boot->worker_count; i++) {
         enum gw_status status = worker_start(boot->workers[i], err);
         if (status != GW_OK)
@@ -330,12 +296,13 @@ static void stop(struct boot *boot)
         event_base_free(boot->base);
 }
 
-enum gw_status boot_serve(struct conf *conf, struct gw_error *err)
+enum gw_status boot_serve(struct conf *conf, bool accepts_dropped, struct gw_error *err)
 {
     struct boot *boot = calloc(1, sizeof(*boot));
     if (boot == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
     boot->conf = conf;
+    boot->accepts_dropped = accepts_dropped;
     (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
     (void)signal(SIGXFSZ, SIG_IGN); /* writes over a limit of file sizes say EFBIG */
     /* The loops share nothing, but libevent's source of random numbers for DNS is one. */

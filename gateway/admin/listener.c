@@ -45,9 +45,14 @@ static enum gw_status bind_tcp(struct listener *listener, struct evhttp *http,
     return GW_OK;
 }
 
-/* A socket file that nobody serves any more is left by a process that died. */
+/* A socket file that nobody serves any more is left by a process that died. Anything
+ * else of that name, the store for example, is somebody's: a connection to a plain
+ * file is refused, too. */
 static bool is_abandoned(const struct sockaddr_un *address)
 {
+    struct stat info;
+    if (lstat(address->sun_path, &info) != 0 || !S_ISSOCK(info.st_mode))
+        return false;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
