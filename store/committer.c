@@ -135,6 +135,8 @@ static void count_batch(struct store *store, uint32_t count, const struct batch_
     if (result->wrote) {
         stats->is_failing = result->failed;
         stats->failed_commits += result->failed;
+        if (result->failed)
+            stats->failed_ticks = store->options.clock->ticks_ms(store->options.clock);
     }
     if (result->commits > 0) {
         stats->commit_count[commit_bucket(result->commit_us)]++;

@@ -61,5 +61,5 @@ int command_serve(int argc, char **argv)
     if (status != GW_OK)
         (void)fprintf(stderr, "recibo serve: %s\n", err.text); /* likewise */
     conf_unref(conf);
-    return status == GW_OK ? EXIT_DONE : status == GW_INVALID ? EXIT_USAGE : EXIT_FAILED;
+    return status == GW_OK ? EXIT_DONE : EXIT_FAILED;
 }

@@ -24,7 +24,7 @@ class DroppedRoutes(Guarded):
         self.assertEqual(self.gateway.post("k1", ORDER).status, 504)
         self.gateway.stop()
         refused = self.renamed()
-        self.assertEqual(refused.returncode, 2, refused)
+        self.assertEqual(refused.returncode, 1, refused)
         self.assertIn("1 unknown operations of route 'create-order'", refused.stderr)
         self.assertIn("--accept-dropped-routes", refused.stderr)
         self.assertEqual(self.upstream.sends, 1)

@@ -42,6 +42,16 @@ class FullDiskReports(Reports):
         wait_until(lambda: gateway.post("k", BODY).status == 201)
         self.assertEqual(self.upstream.sends, 1)
 
+    def test_readiness_comes_back_without_traffic(self):
+        """A balancer that stopped sending learns by /readyz when it may try again."""
+        gateway = self.start(answer(201, body=b"done"))
+        starve(gateway)
+        self.assertEqual(gateway.post("k", BODY).status, 503)
+        self.assertEqual(gateway.admin("GET", "/readyz")[0], 503)
+        feed(gateway)
+        wait_until(lambda: gateway.admin("GET", "/readyz")[0] == 200)
+        self.assertEqual(gateway.post("k", BODY).status, 201)
+
     def test_pass_routes_go_on(self):
         """What keeps no receipt does not need the store."""
         gateway = self.start(answer(200, body=b"page"))
