@@ -56,6 +56,7 @@ void client_accept(struct worker *worker, int fd, const struct sockaddr *peer, s
     client->tag_client = CLIENT_TAG;
     client->worker = worker;
     client->fd = fd;
+    client->came_late = worker_is_draining(worker);
     memcpy(&client->peer, peer, peer_len < sizeof(client->peer) ? peer_len : sizeof(client->peer));
     http1_parser_init(&client->parser, HTTP1_REQUESTS, &head);
     gw_buf_init(&client->pending, CLIENT_PENDING_BYTES_MAX);
@@ -206,6 +207,11 @@ void client_drain(struct client *client)
         client_die(client);
     else if (client->state == CLIENT_HEAD)
         client_set_timer(client, CLIENT_DRAIN_MS); /* a slow head does not hold the drain */
+}
+
+bool client_holds_drain(const struct client *client)
+{
+    return !client->came_late && client->state != CLIENT_IDLE && client->state != CLIENT_HEAD;
 }
 
 void client_abort(struct client *client)

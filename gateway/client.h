@@ -13,8 +13,13 @@
 void client_accept(struct worker *worker, int fd, const struct sockaddr *peer, socklen_t peer_len);
 /* Drain: an idle connection is closed at once, a busy one after its reply. */
 void client_drain(struct client *client);
+/* Does a drain wait for it? Not for one that came after it began, nor for one that has
+ * not sent a whole head. */
+bool client_holds_drain(const struct client *client);
 /* The end of the grace: whatever it does. */
 void client_abort(struct client *client);
+/* The end of the worker: nothing it does matters any more. */
+void client_die(struct client *client);
 void client_free(struct client *client); /* from the graveyard only */
 extern const struct client_ops client_socket_ops;
 

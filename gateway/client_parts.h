@@ -56,13 +56,13 @@ struct client {
     uint64_t reply_file_sent;
     struct gw_buf out; /* streams and 100 Continue */
     bool close_after, abort_after;
-    bool broken; /* a write failed: the connection dies in a turn of its own */
+    bool came_late; /* accepted while the process drains: it is told 503 and holds nothing up */
+    bool broken;    /* a write failed: the connection dies in a turn of its own */
 };
 
 /* ---- client.c ---- */
 void client_set_state(struct client *client, enum client_state state);
 void client_want_read(struct client *client, bool wanted);
-void client_die(struct client *client);
 /* The reply has left, whole: what comes next on this connection. */
 void client_reply_is_out(struct client *client);
 void client_set_timer(struct client *client, int64_t ms);

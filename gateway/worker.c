@@ -289,8 +289,25 @@ static void start_drain(struct store_op *op, void *ctx)
 
 static bool is_finished(const struct worker *worker)
 {
-    return worker->draining && worker->flow_count == 0 && worker->clients == NULL &&
-           (worker->sources == NULL || sources_are_idle(worker->sources));
+    if (!worker->draining || worker->flow_count > 0 ||
+        (worker->sources != NULL && !sources_are_idle(worker->sources)))
+        return false;
+    for (const struct client *client = worker->clients; client != NULL;
+         client = client_next(client))
+        if (client_holds_drain(client))
+            return false;
+    return true;
+}
+
+/* Callers who came during the drain may come for ever; the end does not wait for them. */
+static void close_the_rest(struct worker *worker)
+{
+    listeners_stop(worker->listeners);
+    for (struct client *client = worker->clients, *next; client != NULL; client = next) {
+        next = client_next(client);
+        client_die(client);
+    }
+    free_the_dead(worker);
 }
 
 static void *run(void *ctx)
@@ -304,7 +321,7 @@ static void *run(void *ctx)
         gw_assert(rc >= 0);
         free_the_dead(worker);
     }
-    listeners_stop(worker->listeners);
+    close_the_rest(worker);
     atomic_store(&worker->finished, true);
     return NULL;
 }

@@ -9,7 +9,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import ORDER, SOON, Guarded, send_post  # noqa: E402
-from harness import (Closed, WireError, answer, fetch, hang, main, wait,  # noqa: E402
+from harness import (Closed, WireError, answer, fetch, hang, main, pause, wait,  # noqa: E402
                      wait_until)
 
 
@@ -154,6 +154,35 @@ class Drain(Guarded):
         repeat = self.gateway.post("k1", ORDER)
         self.assert_unknown_repeat(repeat)
         self.assert_state(repeat, "unknown", "answer_timeout")
+
+    def test_callers_who_keep_coming_do_not_keep_it(self):
+        """New callers are told 503; however many come, the end waits for the old ones alone."""
+        self.begin(drain="10m")
+        self.ask_to_stop()
+        stop = threading.Event()
+        seen = []
+
+        def come_again():
+            while not stop.is_set():
+                try:
+                    seen.append(self.gateway.post("new", ORDER).status)
+                except (OSError, WireError):
+                    pause()  # the end of the process: nobody listens any more
+
+        callers = [threading.Thread(target=come_again) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        half = self.use(self.gateway.client())
+        half.send_raw(b"POST /orders HTTP/1.1\r\n")
+        wait_until(lambda: len(seen) > 20)
+        self.release()
+        self.assertEqual(self.caller.read_response().status, 201)
+        self.assertEqual(self.gateway.wait_exit(30.0), 0)
+        stop.set()
+        for caller in callers:
+            caller.join()
+        self.assertEqual(set(seen), {503})
+        self.assertEqual(self.upstream.sends, 1)
 
     def test_a_stream_may_finish(self):
         """A passing answer under way is finished within the drain, or broken off after it."""
