@@ -162,6 +162,21 @@ static int fetch(const struct options *options, const struct admin_client *clien
     return -1;
 }
 
+/* "Nothing" must never be read as "nothing at all" when a filter was given. */
+static const char *nothing_text(const struct options *options, const struct listing *listing)
+{
+    bool filtered = options_value(options, "--label") != NULL ||
+                    options_has(options, "--contradicted") ||
+                    options_value(options, "--cursor") != NULL;
+    for (size_t i = 0; i < GW_COUNT(filters); i++)
+        filtered = filtered || (strcmp(filters[i].option, "--limit") != 0 &&
+                                options_value(options, filters[i].option) != NULL);
+    if (filtered)
+        return listing->state == NULL ? "No operation fits this filter."
+                                      : "No unknown operation fits this filter.";
+    return listing->state == NULL ? "No operations." : "Nothing is unknown.";
+}
+
 int listing_run(const struct options *options, const struct admin_client *client,
                 const struct listing *listing)
 {
@@ -176,7 +191,7 @@ int listing_run(const struct options *options, const struct admin_client *client
             break;
     }
     if (code == -1 && !client->wants_json)
-        print_pages(&pages, listing->state == NULL ? "No operations." : "Nothing is unknown.");
+        print_pages(&pages, nothing_text(options, listing));
     arena_free(arena);
     return code == -1 ? EXIT_DONE : code;
 }

@@ -46,7 +46,10 @@ class Backlog(AdminCase):
             DONE, "backlog", "list", "--limit", "1", "--all")), ids)
         value = json.loads(self.ask(DONE, "backlog", "list", "--label", "order=o-k1", "--json"))
         self.assertEqual([each["id"] for each in value["operations"]], [ids[1]])
-        self.assertEqual(self.ask(DONE, "operations", "--state", "completed"), "No operations.\n")
+        self.assertEqual(self.ask(DONE, "operations", "--state", "completed"),
+                         "No operation fits this filter.\n")
+        self.assertEqual(self.ask(DONE, "backlog", "list", "--route", "nope"),
+                         "No unknown operation fits this filter.\n")
         self.ask(USAGE, "operations", "--limit", "0")
 
     def test_show_tells_all_and_what_to_type(self):
