@@ -59,6 +59,24 @@ static void check_outcome(struct loader *loader, const struct cursor *cursor,
                     "{Location: \"*/login*\"}, means: refused}");
 }
 
+/* A refusal frees the key: a status that is also given after the work was done would
+ * have it done twice. */
+static void check_refused(struct loader *loader, const struct cursor *cursor,
+                          const struct route_policy *route)
+{
+    struct cursor outcome = cursor_in(cursor, "outcome");
+    for (uint16_t status = 200; status < 600; status++) {
+        bool is_told_after_work = status < 300 || (status >= 500 && status != 501 && status != 503);
+        if (!is_told_after_work || !status_set_has(&route->outcome.refused, status))
+            continue;
+        key_warning(loader, &outcome, "refused",
+                    "%u: means \"it did not run\", and frees the key; if the API also answers it "
+                    "after the work was done, a repeat does the work twice",
+                    status);
+        return;
+    }
+}
+
 static void check_breaker(struct loader *loader, const struct cursor *cursor,
                           const struct route_policy *route)
 {
@@ -123,6 +141,7 @@ static void check_guarded(struct loader *loader, const struct cursor *cursor,
                   "GET, HEAD and OPTIONS change nothing and have no key; give them a pass route");
     check_times(loader, cursor, route);
     check_outcome(loader, cursor, route);
+    check_refused(loader, cursor, route);
     check_breaker(loader, cursor, route);
     check_evidence(loader, cursor, route);
     check_key(loader, cursor, route);

@@ -112,6 +112,13 @@ static const struct bad_case cases[] = {
      "E t.yaml:5:22: limits.memory_max: the worst case of this file is 335 MiB, over 300 MiB; "
      "raise it, or lower request_body_max, replay_body_max, bodies, route_in_flight, late_max or "
      "connections"},
+    {"a status of success that frees the key",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "a, match: {path: /a}, labels: {o: {json: /o}}, outcome: {refused: [2xx, 3xx], unknown: "
+         "[408]}}\n"),
+     "W t.yaml:4:78: routes[0].outcome.refused: 200: means \"it did not run\", and frees the key; "
+     "if "
+     "the API also answers it after the work was done, a repeat does the work twice"},
     {"key in the content left out",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "a, match: {path: /a}, labels: {o: {json: /o}}, key: {from: json, pointer: /k, required: "
