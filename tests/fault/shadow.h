@@ -17,8 +17,8 @@ struct shadow_change {
 };
 
 struct shadow {
-    bool is_there;    /* its name is on the disk */
-    bool is_made;     /* it has a name, synced or not */
+    bool is_there; /* its name is on the disk */
+    bool is_made;  /* it has a name, synced or not */
     struct gw_buf on_disk;
     struct shadow_change *changes;
     size_t change_count;

@@ -1,0 +1,186 @@
+"""The system around the process fails: no descriptor is left, the wall clock jumps. No
+key is sent twice, the process lives, and it recovers by itself.
+
+The clock is moved with libfaketime (Debian: faketime). A sanitizer's runtime does not
+live together with it: there, and where it is missing, these tests are skipped.
+"""
+
+import glob
+import os
+import re
+import stat
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from guarded import Guarded  # noqa: E402
+from harness import (BINARY, Gateway, Upstream, WireError, answer, main, orders, parallel, pause,  # noqa: E402
+                     rest, scratch, wait, wait_until)
+
+DESCRIPTORS = 44
+CALLERS = 60
+CALLS = 4  # of each caller
+TRIES_MAX = 400
+FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
+HOUR_S = 3600
+DONE = ("executed", "replayed")
+
+
+def clock_can_be_moved():
+    """None, or why not."""
+    if not FAKETIME:
+        return "libfaketime is not installed (apt-get install faketime)"
+    with open(BINARY, "rb") as file:
+        if re.search(rb"__(asan|tsan)_init", file.read()):
+            return "a sanitizer's runtime and libfaketime do not live together"
+    return None
+
+
+class Descriptors(Guarded):
+    """A process with few descriptors under more callers than it can hold."""
+
+    def wrapper(self):
+        """A program that is the gateway with a low limit."""
+        directory = scratch()
+        path = os.path.join(directory, "few-descriptors")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nulimit -n %d\nexec "%s" "$@"\n' % (DESCRIPTORS, BINARY))
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def call_until_done(self, key):
+        """Repeats a call until its outcome is known; -> the outcome."""
+        for _ in range(TRIES_MAX):
+            try:
+                response = self.gateway.post(key, {"order": key})
+            except (OSError, WireError):
+                continue  # the connection was not taken on, or was turned away
+            if response.get("Idempotency-Status") in DONE and response.status == 201:
+                return response.json()["for"]
+            pause()
+        raise AssertionError("%s got no outcome in %d tries" % (key, TRIES_MAX))
+
+    def caller(self, name):
+        for number in range(CALLS):
+            key = "%s-%d" % (name, number)
+            self.assertEqual(self.call_until_done(key), key)
+
+    def test_a_process_out_of_descriptors(self):
+        """It pauses, refuses what it cannot carry out, sends nothing twice, and goes on."""
+        self.upstream = self.use(Upstream())
+        self.upstream.on_request = lambda request: answer(201, body={"for": request.json()["order"]})
+        changes = {"routes": [orders(), rest()]}
+        self.gateway = self.use(Gateway(self.upstream, changes, binary=self.wrapper()))
+        parallel(CALLERS, lambda number: self.caller("c%d" % number))
+        self.assertTrue(self.gateway.is_running())
+        self.assertRegex(self.gateway.log(), r"listener\.paused|Too many open files",
+                         "the limit was never reached: this proves nothing")
+        self.assertEqual(self.call_until_done("after"), "after")
+        self.gateway.binary = BINARY
+        self.gateway.restart()
+        sent = [request.json()["order"] for request in self.upstream.requests]
+        self.assertEqual(sorted(sent), sorted(set(sent)), "sent twice")
+        self.assertEqual(len(sent), CALLERS * CALLS + 1)
+        states = {operation["state"] for operation in self.gateway.operations(limit=500)}
+        self.assertEqual(states, {"completed"})
+
+
+@unittest.skipIf(clock_can_be_moved(), clock_can_be_moved())
+class Clock(Guarded):
+    """The wall clock jumps while operations are under way and kept."""
+
+    def setUp(self):
+        self.directory = scratch()
+        self.clock_file = os.path.join(self.directory, "clock")
+        self.set_clock(0)
+        self.held, self.release = [], threading.Event()
+        self.addCleanup(self.release.set)
+        self.upstream = self.use(Upstream(answer(201, body={"ticket": 1})))
+        env = {"LD_PRELOAD": FAKETIME[0], "FAKETIME_TIMESTAMP_FILE": self.clock_file,
+               "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        self.gateway = self.use(Gateway(self.upstream, {"routes": [orders(), rest()]}, env=env))
+
+    def set_clock(self, seconds):
+        """The gateway's wall clock is so many seconds from the true one, from now on."""
+        temporary = self.clock_file + ".new"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write("%+d\n" % seconds)
+        os.replace(temporary, self.clock_file)
+
+    def outcome(self, key, order=7):
+        return self.gateway.post(key, {"order": order}).get("Idempotency-Status")
+
+    def hold(self, key):
+        """A call that stays at the upstream until self.release is set."""
+        sends = self.upstream.sends
+        self.upstream.script(wait(self.release, answer(201, body={"ticket": 2})))
+
+        def call():
+            try:
+                self.held.append(self.gateway.post(key, {"order": 7}))
+            except (OSError, WireError):
+                pass  # the test has killed the gateway under it
+        thread = threading.Thread(target=call)
+        thread.start()
+        self.upstream.wait_for(sends + 1)
+        return thread
+
+    def test_the_clock_is_the_gateways(self):
+        """What the tests below move is what the gateway reads."""
+        self.set_clock(48 * HOUR_S)
+        before = self.gateway.admin("GET", "/v1/operations")[1].get("Date")
+        self.set_clock(0)
+        after = self.gateway.admin("GET", "/v1/operations")[1].get("Date")
+        self.assertNotEqual(before, after)
+
+    def jump_under_a_call(self, seconds):
+        """The clock jumps while a call is under way; it ends as if nothing had been."""
+        thread = self.hold("k1")
+        self.set_clock(seconds)
+        self.assertIn(self.outcome("k1"), ("pending", "unknown"))
+        self.assertEqual(self.outcome("k2"), "executed")
+        self.assertEqual(self.outcome("k2"), "replayed")
+        self.release.set()
+        thread.join()
+        self.assertEqual((self.held[0].status, self.held[0].json()), (201, {"ticket": 2}))
+        wait_until(lambda: self.outcome("k1") == "replayed")
+        self.assertEqual(self.upstream.sends, 2)
+        self.set_clock(0)
+        self.assertEqual((self.outcome("k1"), self.outcome("k2")), ("replayed", "replayed"))
+        self.gateway.restart()
+        self.assertEqual((self.outcome("k1"), self.outcome("k2")), ("replayed", "replayed"))
+        self.assertEqual(self.upstream.sends, 2)
+        self.assertNotIn("pending", [o["state"] for o in self.gateway.operations()])
+
+    def test_forward_past_every_lease(self):
+        """A lease ends early: the operation is in doubt for a while, and not sent again."""
+        self.jump_under_a_call(2 * HOUR_S)
+
+    def test_backward(self):
+        """A lease lasts longer: nobody else takes it, and its answer is kept."""
+        self.jump_under_a_call(-2 * HOUR_S)
+
+    def test_forward_past_retention(self):
+        """What is kept is over its time: refused, and not run again."""
+        self.assertEqual(self.outcome("k1"), "executed")
+        self.set_clock(25 * HOUR_S)
+        self.assertEqual(self.outcome("k1"), "expired")
+        self.set_clock(0)
+        self.assertIn(self.outcome("k1"), ("replayed", "expired"))
+        self.assertEqual(self.upstream.sends, 1)
+
+    def test_an_unknown_outlives_any_jump(self):
+        """A doubt does not end by time, whichever way the time goes."""
+        thread = self.hold("k1")
+        self.gateway.kill9()
+        thread.join()
+        for seconds in (0, -400 * 24 * HOUR_S, 400 * 24 * HOUR_S, 0):
+            self.set_clock(seconds)
+            self.gateway.restart(kill=True)
+            self.assertEqual(self.outcome("k1"), "unknown")
+        self.assertEqual(self.upstream.sends, 1)
+
+
+if __name__ == "__main__":
+    main()
