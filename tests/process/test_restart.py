@@ -89,6 +89,7 @@ class Changed(Guarded):
         """Its unknowns stay on the backlog and can be settled."""
         self.start()
         first = self.make_unknown()
+        self.gateway.arguments = ["--accept-dropped-routes"]
         self.gateway.restart({"routes": [rest()]})
         operation = self.assert_state(first, "unknown", "closed_no_answer")
         self.assertEqual(operation["route"], "create-order")
