@@ -196,7 +196,7 @@ struct store_stats {
     uint64_t queue_length;
     uint64_t wal_frames;
     bool is_failing;            /* the last commit failed */
-    int64_t failed_ticks; /* monotonic ms of the last commit that failed; 0: none has */
+    int64_t failed_ticks;       /* monotonic ms of the last commit that failed; 0: none has */
     struct gw_error last_error; /* what last went wrong, for an operator; GW_OK: nothing */
 };
 extern const uint32_t store_commit_bounds_us[STORE_HISTOGRAM_BUCKETS];
