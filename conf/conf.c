@@ -218,3 +218,48 @@ enum gw_status conf_load(const char *path, struct conf **ret_conf, struct conf_r
     gw_buf_fini(&text);
     return status;
 }
+
+/* ---- the address alone ---- */
+
+static enum gw_status find_address(struct loader *loader, struct span text, struct gw_buf *ret)
+{
+    enum gw_status status = yaml_read(loader->arena, text, &loader->findings, &loader->root);
+    if (status != GW_OK)
+        return status;
+    conf_report_fini(loader->findings.report); /* what is wrong elsewhere does not matter here */
+    loader->findings.has_error = false;
+    const struct yaml_node *admin =
+        loader->root == NULL ? NULL : yaml_member(loader->root, SPAN("admin"));
+    if (admin == NULL || admin->kind != YAML_MAP) {
+        note(&loader->findings, "has no section admin, so there is no operator's plane");
+        return GW_INVALID;
+    }
+    schema_check_admin_address(loader);
+    struct cursor root = cursor_root(loader->root);
+    struct cursor cursor = cursor_in(&root, "admin");
+    struct setting address = setting_get(&cursor, "address");
+    if (loader->no_memory || loader->findings.no_memory)
+        return GW_NOMEM;
+    if (loader->findings.has_error || address.is_bad)
+        return GW_INVALID;
+    return gw_buf_add(ret, address.text) ? GW_OK : GW_NOMEM;
+}
+
+enum gw_status conf_load_admin_address(const char *path, struct gw_buf *ret_address,
+                                       struct conf_report *ret_report)
+{
+    struct gw_buf text;
+    struct loader loader = {.arena = arena_new(CONF_ARENA_BYTES_MAX),
+                            .findings = {.file = path, .report = ret_report},
+                            .environment = from_environment};
+    *ret_report = (struct conf_report){0};
+    if (loader.arena == NULL)
+        return GW_NOMEM;
+    gw_buf_init(&text, YAML_TEXT_BYTES_MAX);
+    enum gw_status status = read_file(path, &loader.findings, &text);
+    if (status == GW_OK)
+        status = find_address(&loader, gw_buf_span(&text), ret_address);
+    gw_buf_fini(&text);
+    arena_free(loader.arena);
+    return status;
+}

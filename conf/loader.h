@@ -114,6 +114,8 @@ uint32_t cursor_line(const struct cursor *cursor);
 
 /* ---- the steps of a load, in their order ---- */
 void schema_check(struct loader *loader);
+/* Instead of schema_check(): admin.address alone. There is a mapping `admin`. */
+void schema_check_admin_address(struct loader *loader);
 void load_owners(struct loader *loader);
 void load_admin(struct loader *loader);
 void load_upstreams(struct loader *loader);

@@ -402,3 +402,14 @@ void schema_check(struct loader *loader)
         node = yaml_next(node, loader->root, down);
     }
 }
+
+void schema_check_admin_address(struct loader *loader)
+{
+    struct yaml_node *admin = yaml_member(loader->root, SPAN("admin"));
+    struct yaml_node *address = yaml_member(admin, SPAN("address"));
+    gw_assert(admin != NULL);
+    loader->root->row = FIELD_ROOT;
+    admin->row = field_child(FIELD_ROOT, SPAN("admin"));
+    if (address != NULL)
+        (void)check_node(loader, address); /* a single value has nothing below it */
+}

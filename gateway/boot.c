@@ -2,6 +2,7 @@
  * signals and the operator plane; requests are the workers' business. */
 #include "gateway/boot.h"
 #include "gateway/admin/admin.h"
+#include "gateway/descriptors.h"
 #include "gateway/standing.h"
 #include "gateway/worker.h"
 
@@ -231,6 +232,7 @@ static enum gw_status make_admin(struct boot *boot, struct gw_error *err)
 
 static enum gw_status start(struct boot *boot, struct gw_error *err)
 {
+    descriptors_reserve(boot->conf);
     boot->board = board_new(boot->conf);
     if (!make_base(boot) || boot->board == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");

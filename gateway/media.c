@@ -48,16 +48,28 @@ static bool split_parameter(struct span piece, struct span *ret_name, struct spa
     return true;
 }
 
+/* A quoted-string and nothing else: the quote that closes it is the last byte. */
+static bool is_quoted(struct span value)
+{
+    if (value.len < 2 || value.ptr[0] != '"')
+        return false;
+    size_t at = 1;
+    for (; at < value.len && value.ptr[at] != '"'; at++)
+        if (value.ptr[at] == '\\')
+            at++;
+    return at + 1 == value.len;
+}
+
 static struct span unquote(struct arena *arena, struct span value)
 {
-    if (value.len < 2 || value.ptr[0] != '"' || value.ptr[value.len - 1] != '"')
+    if (!is_quoted(value))
         return value;
     char *room = arena_take(arena, value.len);
     if (room == NULL)
         return SPAN("");
     size_t len = 0;
     for (size_t i = 1; i + 1 < value.len; i++) {
-        if (value.ptr[i] == '\\' && i + 2 < value.len)
+        if (value.ptr[i] == '\\')
             i++;
         room[len++] = value.ptr[i];
     }
@@ -94,6 +106,26 @@ static struct span lower(struct arena *arena, struct span text)
     return span_of(room, text.len);
 }
 
+/* The one spelling of a quoted value: without its quotes only where they say nothing,
+ * since "x;charset=y" is one value and x;charset=y are two. */
+static struct span normal_value(struct arena *arena, struct span content)
+{
+    if (http1_is_token(content))
+        return content;
+    char *room = arena_take(arena, 2 * content.len + 2);
+    if (room == NULL)
+        return SPAN("");
+    size_t len = 0;
+    room[len++] = '"';
+    for (size_t i = 0; i < content.len; i++) {
+        if (content.ptr[i] == '"' || content.ptr[i] == '\\')
+            room[len++] = '\\';
+        room[len++] = content.ptr[i];
+    }
+    room[len++] = '"';
+    return span_of(room, len);
+}
+
 /* "name=value" in one spelling; empty for what does not count. */
 static struct span normal_parameter(struct arena *arena, struct span piece, bool is_multipart)
 {
@@ -102,15 +134,41 @@ static struct span normal_parameter(struct arena *arena, struct span piece, bool
         return piece;
     if (is_multipart && span_equal_nocase(name, SPAN("boundary")))
         return SPAN("");
+    const bool was_quoted = is_quoted(value);
     value = unquote(arena, value);
     if (span_equal_nocase(name, SPAN("charset")))
         value = lower(arena, value);
+    if (was_quoted)
+        value = normal_value(arena, value);
     name = lower(arena, name);
     return arena_print(arena, "%.*s=%.*s", (int)name.len, name.ptr, (int)value.len, value.ptr);
 }
 
+static bool has_quote(struct span text)
+{
+    return text.len > 0 && memchr(text.ptr, '"', text.len) != NULL;
+}
+
+/* Quotes stand around whole values of parameters, and are closed. */
+static bool quotes_are_sound(struct span content_type)
+{
+    struct span rest = content_type;
+    if (has_quote(next_piece(&rest)))
+        return false;
+    while (rest.len > 0) {
+        struct span name, value, piece = next_piece(&rest);
+        if (has_quote(piece) &&
+            (!split_parameter(piece, &name, &value) || has_quote(name) || !is_quoted(value)))
+            return false;
+    }
+    return true;
+}
+
 struct span media_normalized(struct arena *arena, struct span content_type)
 {
+    /* Where it is not clear what belongs together, nothing is taken for the same. */
+    if (!quotes_are_sound(content_type))
+        return content_type;
     struct span rest = content_type;
     struct span type = lower(arena, next_piece(&rest));
     bool is_multipart = type.len > 10 && memcmp(type.ptr, "multipart/", 10) == 0;

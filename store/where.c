@@ -229,8 +229,7 @@ static enum gw_status judge_file_system(const char *path, struct gw_error *err)
     case WHERE_NETWORK:
         return gw_error_set(err, GW_INVALID,
                             "'%s' lies on %s, a network or user-space file system, whose locks and "
-                            "syncs cannot be relied on; put the store on a local disk, or use "
-                            "PostgreSQL",
+                            "syncs cannot be relied on; put the store on a local disk",
                             path, name);
     case WHERE_MEMORY:
         return gw_error_set(err, GW_INVALID,
@@ -249,8 +248,8 @@ static enum gw_status refuse_second(const struct where *where, struct gw_error *
     size_t digits = strspn(text, "0123456789");
     text[len > 0 ? digits : 0] = '\0';
     return gw_error_set(err, GW_BUSY,
-                        "another gateway%s%s has '%s' open (lock file '%s'); one process owns a "
-                        "SQLite file: stop the other one, or use PostgreSQL for several gateways",
+                        "another gateway%s%s has '%s' open (lock file '%s'); one gateway per "
+                        "store file: stop the other one, or give this one a file of its own",
                         text[0] == '\0' ? "" : ", process ", text, where->path, where->lock_path);
 }
 

@@ -134,6 +134,7 @@ void why_print(struct call *call, const struct store_row *row, const struct audi
     }
     writer_text(json, "id", span_str(row->operation_id));
     writer_text(json, "state", span_str(receipt_public_state(row->receipt.state)));
+    writer_bool(json, "contradicted", (row->receipt.marks & RECEIPT_CONTRADICTED) != 0);
     writer_text(json, "route", row->route);
     writer_text(json, "summary", span_str(state_docs[row->receipt.state]));
     writer_text(json, "configuration", call->options->conf->file);

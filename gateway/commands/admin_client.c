@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define DEFAULT_CONFIGURATION "recibo.yaml"
+#define CLIENT_ADDRESS_BYTES  512
 
 static int say(int code, const char *what, const char *which)
 {
@@ -71,27 +72,24 @@ static int take_address(struct admin_client *client, const char *address)
                           "not an address like http://127.0.0.1:8081 or unix:/path: ", address);
 }
 
+/* Only the address: the rest of the file is the server's, and so is its environment. */
 static int take_from_file(struct admin_client *client, const char *path)
 {
-    struct conf *conf = NULL;
     struct conf_report report = {0};
-    char address[CLIENT_HOST_BYTES + 16];
+    struct gw_buf address;
     int code;
-    if (conf_load(path, &conf, &report) != GW_OK) {
+    gw_buf_init(&address, CLIENT_ADDRESS_BYTES);
+    if (conf_load_admin_address(path, &address, &report) != GW_OK || !gw_buf_byte(&address, '\0')) {
         const char *first = report.count > 0 ? report.findings[0].text : path;
-        code = say(EXIT_USAGE, "the configuration cannot be read, so give --admin URL: ", first);
-        conf_report_fini(&report);
-        return code;
+        code = say(EXIT_USAGE,
+                   "the configuration does not say where the operator plane is, so "
+                   "give --admin URL: ",
+                   first);
+    } else {
+        code = take_address(client, address.ptr);
     }
     conf_report_fini(&report);
-    int len = !conf->has_admin ? -1
-                               : snprintf(address, sizeof(address), "%.*s",
-                                          (int)conf->admin.text.len, conf->admin.text.ptr);
-    if (len < 0 || (size_t)len >= sizeof(address))
-        code = say(EXIT_USAGE, "this configuration has no operator plane: ", path);
-    else
-        code = take_address(client, address);
-    conf_unref(conf);
+    gw_buf_fini(&address);
     return code;
 }
 
@@ -193,13 +191,22 @@ void client_print_raw(const struct admin_reply *reply)
         (void)fputc('\n', stdout);
 }
 
-static int exit_of(uint16_t status, struct span code)
+/* Somebody else's verdict was first: the state changed under whoever gave this one. */
+static bool is_settled_meanwhile(struct span code, const json_t *problem)
 {
+    return span_equal(code, SPAN("not-settleable")) &&
+           words_is_true(json_object_get(problem, "operation"), "settled");
+}
+
+static int exit_of(uint16_t status, const json_t *problem)
+{
+    const struct span code = words_of(problem, "code");
     if (status == 401 || status == 403 || status == 421)
         return EXIT_NOT_ALLOWED;
     if (status == 404)
         return EXIT_NOT_FOUND;
-    if (status == 409 && span_equal(code, SPAN("changed-meanwhile")))
+    if (status == 409 &&
+        (span_equal(code, SPAN("changed-meanwhile")) || is_settled_meanwhile(code, problem)))
         return EXIT_CHANGED;
     return status == 400 || status == 413 || status == 414 || status == 415 ? EXIT_USAGE
                                                                             : EXIT_FAILED;
@@ -220,7 +227,7 @@ int client_refused(const struct admin_client *client, const struct admin_reply *
     (void)fprintf(stderr, "recibo: %.*s (%u)\n", (int)line.len, gw_buf_span(&line).ptr,
                   reply->status);
     gw_buf_fini(&line);
-    return exit_of(reply->status, words_of(reply->json, "code"));
+    return exit_of(reply->status, reply->json);
 }
 
 int client_want(const struct admin_client *client, const char *method, const char *path,

@@ -131,10 +131,11 @@ static int run_sum(int argc, char **argv)
     bool is_empty = words_number(reply.json, "unknown") == 0;
     print_sum(reply.json);
     client_forget(&reply);
-    if (is_empty)
+    if (is_empty &&
+        !options_has(&options, "--route")) /* else the list knows whether there is one */
         return EXIT_DONE;
     code = listing_run(&options, &client, &unknown);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && !is_empty)
         (void)printf(
             "Stop sending: recibo pause ROUTE --note \"...\"    One of them: recibo backlog "
             "show ID\n");

@@ -9,6 +9,7 @@
 
 #define LISTING_ARENA_BYTES ((size_t)256 << 20)
 #define LISTING_PAGES_MAX   2000
+#define NEAR_ROUTES_MAX     1024 /* more are not looked at for a near name */
 
 static const char *const headers[] = {"ID",      "ROUTE", "STATE",        "HOW IT ENDED",
                                       ">STATUS", ">AGE",  ">ASKED AGAIN", "LABELS"};
@@ -177,6 +178,36 @@ static const char *nothing_text(const struct options *options, const struct list
     return listing->state == NULL ? "No operations." : "Nothing is unknown.";
 }
 
+/* Nothing fitted: is there such a route at all? EXIT_NOT_FOUND: no, and it was said. */
+static int check_route(const struct options *options, const struct admin_client *client)
+{
+    const char *route = options_value(options, "--route");
+    const char *names[NEAR_ROUTES_MAX];
+    size_t count = 0;
+    struct admin_reply reply;
+    if (route == NULL)
+        return -1;
+    int code = client_want(client, "GET", "/v1/routes", span_of(NULL, 0), &reply);
+    if (code != -1)
+        return code;
+    const json_t *routes = json_object_get(reply.json, "routes");
+    bool is_there = false;
+    for (size_t i = 0; i < json_array_size(routes) && !is_there; i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(routes, i), "name"));
+        is_there = name != NULL && strcmp(name, route) == 0;
+        if (name != NULL && count < NEAR_ROUTES_MAX)
+            names[count++] = name;
+    }
+    if (!is_there) {
+        const char *near = options_near(route, names, count);
+        (void)fprintf(stderr, "recibo: there is no route \"%.64s\"%s%s\n", route,
+                      near == NULL ? "" : "; did you mean ",
+                      near == NULL ? "" : near); /* nowhere else to tell it */
+    }
+    client_forget(&reply);
+    return is_there ? -1 : EXIT_NOT_FOUND;
+}
+
 int listing_run(const struct options *options, const struct admin_client *client,
                 const struct listing *listing)
 {
@@ -190,6 +221,8 @@ int listing_run(const struct options *options, const struct admin_client *client
         if (!wants_all || pages.next[0] == '\0' || pages.is_full)
             break;
     }
+    if (code == -1 && pages.rows == 0)
+        code = check_route(options, client);
     if (code == -1 && !client->wants_json)
         print_pages(&pages, nothing_text(options, listing));
     arena_free(arena);

@@ -49,7 +49,7 @@ void command_print_findings(const struct conf_report *report, bool with_warnings
     for (uint32_t i = 0; i < report->count; i++) {
         const struct conf_finding *finding = &report->findings[i];
         if (!finding->is_warning)
-            (void)fprintf(stderr, "%s\n", finding->text);
+            (void)fprintf(stderr, "error: %s\n", finding->text);
         else if (with_warnings)
             (void)fprintf(stderr, "warning: %s\n", finding->text);
     }

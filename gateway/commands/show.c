@@ -4,6 +4,8 @@
 #include "gateway/commands/words.h"
 
 #define BODY_SHOWN_MAX 4000
+#define CONTRADICTED_MEANS                                                                         \
+    "evidence came against a verdict; if the key was used again on it, it may have run twice"
 
 static void line_of(struct gw_buf *out, const char *name, struct span value)
 {
@@ -49,8 +51,7 @@ static void print_head(const json_t *operation, struct gw_buf *out)
     }
     line_of(out, "expires", words_of(operation, "expires_at"));
     if (words_is_true(operation, "contradicted"))
-        line_of(out, "CONTRADICTED",
-                SPAN("there is evidence against a verdict: it may have run twice"));
+        line_of(out, "contradicted", SPAN(CONTRADICTED_MEANS));
 }
 
 static void print_labels(const json_t *operation, struct gw_buf *out)
@@ -230,6 +231,8 @@ void show_timeline(const json_t *why, struct gw_buf *out)
     print_pair(out, "  ", words_of(why, "state"));
     print_pair(out, ": ", words_of(why, "summary"));
     (void)gw_buf_byte(out, '\n');
+    if (words_is_true(why, "contradicted"))
+        (void)gw_buf_add(out, SPAN("  contradicted: " CONTRADICTED_MEANS "\n"));
     for (size_t i = 0; i < json_array_size(timeline); i++) {
         const json_t *step = json_array_get(timeline, i);
         print_pair(out, "  ", words_of(step, "at"));

@@ -11,6 +11,7 @@
 #include "gateway/admin/query.h"
 #include "gateway/http1/http1.h"
 #include "policy/headers.h"
+#include "store/row_pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

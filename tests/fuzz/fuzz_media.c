@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_value(arena, value);
     struct gw_buf inside;
     gw_buf_init(&inside, (size_t)VALUE_BYTES_MAX);
-    if (http1_is_token(name) && may_be_value(quoted(&inside, "", SPAN("n"), content)))
+    if (http1_is_token(name) && may_be_value(quoted(&inside, "a/b", SPAN("n"), content)))
         check_parameter(arena, name, content);
     gw_buf_fini(&inside);
     arena_free(arena);

@@ -7,8 +7,6 @@
 
 #define INPUT_BYTES_MAX (1 << 22)
 
-#define INPUT_BYTES_MAX (1 << 22)
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int replay_file(const char *path)

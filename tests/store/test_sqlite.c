@@ -119,10 +119,10 @@ static void second_opening_is_refused(void **state)
     (void)snprintf(pid, sizeof(pid), "process %ld ", (long)getpid()); /* fits */
     (void)snprintf(link, sizeof(link), "%s/link.db", f->folder);      /* fits */
     (void)snprintf(hard, sizeof(hard), "%s/hard.db", f->folder);      /* fits */
-    refuses(f, f->path, GW_BUSY, pid, "PostgreSQL");
-    refuses(f, f->path, GW_BUSY, f->path, "owns");
+    refuses(f, f->path, GW_BUSY, pid, "one gateway per store file");
+    refuses(f, f->path, GW_BUSY, f->path, "a file of its own");
     assert_int_equal(symlink(f->path, link), 0);
-    refuses(f, link, GW_BUSY, pid, "PostgreSQL");
+    refuses(f, link, GW_BUSY, pid, "one gateway per store file");
     assert_int_equal(linkat(AT_FDCWD, f->path, AT_FDCWD, hard, 0), 0);
     refuses(f, hard, GW_INVALID, "hard links", hard);
     assert_int_equal(unlink(hard), 0);

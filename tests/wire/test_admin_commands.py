@@ -4,9 +4,10 @@ import json
 import os
 import re
 import subprocess
+import threading
 
-from admin_lib import AdminCase, Case, token
-from harness import BINARY, ROOT, free_port, main, scratch
+from admin_lib import AdminCase, Case, answer, rest, token, wait_until
+from harness import BINARY, ROOT, free_port, main, parallel, scratch, wait
 
 DONE, FAILED, USAGE, NOT_FOUND, CHANGED, UNREACHABLE, NOT_ALLOWED = range(7)
 NOBODY = "op_" + "0" * 26
@@ -48,9 +49,24 @@ class Backlog(AdminCase):
         self.assertEqual([each["id"] for each in value["operations"]], [ids[1]])
         self.assertEqual(self.ask(DONE, "operations", "--state", "completed"),
                          "No operation fits this filter.\n")
-        self.assertEqual(self.ask(DONE, "backlog", "list", "--route", "nope"),
+        self.assertEqual(self.ask(DONE, "backlog", "list", "--owner", "nobody"),
                          "No unknown operation fits this filter.\n")
         self.ask(USAGE, "operations", "--limit", "0")
+
+    def test_a_route_that_is_not_there(self):
+        """A misspelled --route ends with 3 and names its neighbour, in lists of any kind; a
+        route on which nothing is unknown does not."""
+        self.ask(NOT_FOUND, "backlog", "--route", "create-odrer")  # with nothing unknown at all
+        self.lose("k1")
+        for words in (("backlog",), ("backlog", "list"), ("operations",)):
+            for more in ((), ("--json",), ("--all",)):
+                with self.subTest(words=words, more=more):
+                    text = self.ask(NOT_FOUND, *words, "--route", "create-odrer", *more)
+                    self.assertIn('no route "create-odrer"; did you mean create-order', text)
+        self.assertNotIn("did you mean", self.ask(NOT_FOUND, "backlog", "list", "--route", "zzzz"))
+        self.assertEqual(self.ask(DONE, "backlog", "list", "--route", rest()["name"]),
+                         "No unknown operation fits this filter.\n")
+        self.assertIn("k1", self.ask(DONE, "backlog", "list", "--route", "create-order"))
 
     def test_show_tells_all_and_what_to_type(self):
         """Evidence, labels, the recorded request, what a repeat gets, and lines that work."""
@@ -116,6 +132,21 @@ class Backlog(AdminCase):
         self.ask(DONE, *settle, "not_executed", "--force", "--version", str(operation["version"]))
         self.assertEqual(self.gateway.operation(operation["id"])["state"], "released")
 
+    def test_of_many_verdicts_one_wins(self):
+        """Whoever comes second, at the same time or just after it, ends with 4: the state
+        changed under him."""
+        for verdict in (("abandoned",), ("not_executed", "--force"), ("executed", "--no-response")):
+            with self.subTest(verdict=verdict):
+                operation = self.lose("-".join(verdict))
+                words = ("backlog", "settle", operation["id"], "--note", "x", "--verdict")
+                codes = parallel(4, lambda _: self.cli(*words, *verdict).returncode)
+                self.assertEqual(sorted(codes), [DONE] + 3 * [CHANGED])
+                self.ask(CHANGED, *words, *verdict)
+                self.assertEqual(self.gateway.operation(operation["id"])["version"],
+                                 operation["version"] + 1)
+        done = self.gateway.post("fine", {"order": 1}).get("Idempotency-Operation")
+        self.ask(FAILED, "backlog", "settle", done, "--note", "x", "--verdict", "abandoned")
+
     def test_why_pause_and_resume(self):
         """The timeline by id and by label; pause and resume by name."""
         first = self.lose("k1")
@@ -155,6 +186,7 @@ class Backlog(AdminCase):
         self.ask(USAGE, "backlog", "--token-file", "/no/such/file")
         self.ask(USAGE, "backlog", "--token-file", "/dev/null")
         self.ask(USAGE, "backlog", "-c", "/no/such/file")
+        self.assertIn("x.yaml: cannot be opened", self.ask(USAGE, "backlog", "-c", "x.yaml"))
         for bad in ("https://127.0.0.1:1", "127.0.0.1", "http://h:x", "http://:1", "unix:", "http://a/b:1"):
             self.ask(USAGE, "backlog", "--admin", bad)
         self.ask(UNREACHABLE, "backlog", "--admin", "http://127.0.0.1:%d" % free_port())
@@ -165,6 +197,38 @@ class Backlog(AdminCase):
         for bad in ("two words", "new\nline"):
             self.ask(USAGE, "backlog", env={"RECIBO_TOKEN": bad})
 
+    def configure(self, text):
+        path = os.path.join(self.gateway.directory, "client.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def test_the_file_is_read_for_the_address_only(self):
+        """Variables, secrets and mistakes elsewhere in the file are none of the client's."""
+        env = {"RECIBO_ADMIN": ""}
+        address = "127.0.0.1:%d" % self.gateway.admin_port
+        for rest_of_file in (
+                "  tokens: [{name: a, rights: [read], sha256: \"${RECIBO_NOT_SET}\"}]\n",
+                "  tokens: [{name: a, rights: [read], sha256_file: /no/such/file}]\n",
+                "  colour: red\nworkers: many\nroutes: ${RECIBO_NOT_SET}\nroutes: 1\n", ""):
+            with self.subTest(rest_of_file=rest_of_file):
+                path = self.configure("admin:\n  address: \"%s\"\n%s" % (address, rest_of_file))
+                self.ask(DONE, "backlog", "-c", path, env=env)
+        path = self.configure("admin: {address: \"127.0.0.1:${RECIBO_PORT}\"}\n")
+        self.ask(DONE, "backlog", "-c", path,
+                 env={**env, "RECIBO_PORT": str(self.gateway.admin_port)})
+        for text, what in (
+                ("admin: {address: \"127.0.0.1:${RECIBO_NOT_SET}\"}\n", "RECIBO_NOT_SET"),
+                ("nonsense: 1\nadmin: {address: nowhere}\n", "2:18: admin.address: nowhere"),
+                ("admin: [1]\n", "no section admin"), ("upstreams: {}\n", "no section admin"),
+                ("", "no section admin"), ("[1]\n", "no section admin"), ("admin: [\n", "yaml:2:1"),
+                ("admin: {address: [1]}\n", "admin.address: is a list")):
+            with self.subTest(text=text):
+                said = self.ask(USAGE, "backlog", "-c", self.configure(text), env=env)
+                self.assertIn("give --admin URL", said)
+                self.assertIn(what, said)
+                self.assertEqual(said.count("\n"), 1)
+
     def test_wrong_words_are_refused_with_the_near_one(self):
         """An option or word that is not known ends the command and names its neighbour."""
         self.assertIn("did you mean --limit", self.ask(USAGE, "backlog", "list", "--limti", "2"))
@@ -173,6 +237,28 @@ class Backlog(AdminCase):
                       ("backlog", "--route", "a", "--route", "b"), ("backlog", "--json=1"),
                       ("backlog", "show", "op_x"), ("backlog", "list", "--label", "x")):
             self.ask(USAGE, *words)
+
+
+class Contradicted(AdminCase):
+    def test_why_says_that_a_verdict_was_contradicted(self):
+        """An answer that comes after a verdict: `why` and `show` say the word and its meaning."""
+        release = threading.Event()
+        self.addCleanup(release.set)
+        timeouts = {"first_byte": "300ms", "answer": "300ms", "late": "60s"}
+        self.gateway.restart(changes={**self.changes(), "upstreams": {"legacy": {"timeouts": timeouts}}})
+        self.upstream.script(wait(release, answer(201)))
+        lost = self.gateway.post("k1", {"order": 1})
+        operation = self.gateway.operation(lost.get("Idempotency-Operation"))
+        self.assertNotIn("contradicted", self.cli("why", operation["id"]).stdout)
+        self.settle(operation, "not_executed", force=True)
+        release.set()
+        wait_until(lambda: self.gateway.operation(operation["id"])["contradicted"])
+        for words in (("why",), ("backlog", "show")):
+            text = self.cli(*words, operation["id"]).stdout
+            self.assertIn("contradicted", text)
+            self.assertIn("evidence came against a verdict", text)
+        value = json.loads(self.cli("why", operation["id"], "--json").stdout)
+        self.assertIs(value["contradicted"], True)
 
 
 class Limited(AdminCase):
@@ -211,6 +297,18 @@ class Words(Case):
                 self.assertEqual(ways[0].stdout, ways[1].stdout)
                 self.assertIn("usage: recibo", ways[0].stdout)
         self.assertEqual(self.run_it("help").stdout, listed.stdout)
+
+    def test_check_tells_errors_from_warnings(self):
+        """Each line that `check` says begins with what it is."""
+        path = os.path.join(scratch(), "bad.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("upstreams: {u: {url: \"http://h:1\"}}\nroutes:\n"
+                       "  - {name: a, mode: pass, match: {path: /a, methods: [POST]}}\n"
+                       "  - {name: b, mode: pas, match: {path: /b}}\n")
+        done = self.run_it("check", "-c", path)
+        self.assertEqual((done.returncode, done.stdout), (USAGE, ""))
+        kinds = [line.split(": ")[0] for line in done.stderr.splitlines()]
+        self.assertEqual(sorted(set(kinds)), ["error", "warning"], done.stderr)
 
     def test_unknown_commands_name_the_near_one(self):
         """Exit code 2, a suggestion where one is near, nothing on standard output."""
