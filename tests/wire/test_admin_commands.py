@@ -138,10 +138,13 @@ class Backlog(AdminCase):
         for verdict in (("abandoned",), ("not_executed", "--force"), ("executed", "--no-response")):
             with self.subTest(verdict=verdict):
                 operation = self.lose("-".join(verdict))
-                words = ("backlog", "settle", operation["id"], "--note", "x", "--verdict")
-                codes = parallel(4, lambda _: self.cli(*words, *verdict).returncode)
+                words = ("backlog", "settle", operation["id"])
+                # Each has a note of its own: the same words in the same instant are one call,
+                # told twice.
+                codes = parallel(4, lambda i: self.cli(
+                    *words, "--note", "operator %s" % i, "--verdict", *verdict).returncode)
                 self.assertEqual(sorted(codes), [DONE] + 3 * [CHANGED])
-                self.ask(CHANGED, *words, *verdict)
+                self.ask(CHANGED, *words, "--note", "late", "--verdict", *verdict)
                 self.assertEqual(self.gateway.operation(operation["id"])["version"],
                                  operation["version"] + 1)
         done = self.gateway.post("fine", {"order": 1}).get("Idempotency-Operation")
