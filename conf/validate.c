@@ -185,6 +185,9 @@ static void check_admin(struct loader *loader, const struct cursor *root)
                   "%s: is not loopback, and TLS is not served here yet; use 127.0.0.1, [::1] or "
                   "unix:/path",
                   conf->admin.text.ptr);
+    if (conf->has_admin && conf->admin.is_unix && span_equal(conf->admin.host, conf->store_path) &&
+        conf->store_path.len > 0)
+        key_error(loader, &admin, "address", "is the file of store.path; a socket needs its own");
     if (has_guarded && !conf->has_admin)
         key_warning(loader, root, "admin",
                     "nobody can settle: there is no operator's plane, so unknown outcomes stay "

@@ -4,6 +4,7 @@
 #include "gateway/admin/admin.h"
 #include "gateway/descriptors.h"
 #include "gateway/standing.h"
+#include "gateway/watch.h"
 #include "gateway/worker.h"
 
 #include "base/digest.h"
@@ -31,8 +32,10 @@
 struct boot {
     struct conf *conf;
     bool accepts_dropped; /* receipts of routes that are gone may lose their protection */
+    bool is_unfit;        /* the start was refused for their sake */
     struct event_base *base;
-    struct event *sigterm, *sigint;
+    struct event *sigterm, *sigint, *look;
+    struct watch watch;
     struct store *store;
     struct board *board;
     struct admin *admin;
@@ -46,10 +49,14 @@ struct boot {
 
 /* ---- listening ---- */
 
-static enum gw_status listen_failed(struct gw_error *err, const struct conf_address *address)
+static enum gw_status listen_failed(struct gw_error *err, const struct conf_address *address,
+                                    const char *why)
 {
-    return gw_error_set(err, GW_IO, "cannot listen on %.*s: %s", (int)address->text.len,
-                        address->text.ptr, strerror(errno));
+    char where[32] = "";
+    if (address->line > 0) /* 0: a default, which stands in no line */
+        (void)snprintf(where, sizeof(where), " (line %u)", address->line); /* it fits */
+    return gw_error_set(err, GW_IO, "cannot listen on %.*s%s: %s", (int)address->text.len,
+                        address->text.ptr, where, why);
 }
 
 static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
@@ -65,9 +72,7 @@ static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
     (void)snprintf(port, sizeof(port), "%u", address->port); /* both fit: checked when loading */
     int rc = getaddrinfo(host, port, &hints, &found);
     if (rc != 0)
-        return gw_error_set(err, GW_IO, "cannot listen on %.*s (line %u): %s",
-                            (int)address->text.len, address->text.ptr, address->line,
-                            gai_strerror(rc));
+        return listen_failed(err, address, gai_strerror(rc));
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     /* [::] is IPv6 alone, so that 0.0.0.0 can stand beside it. */
     bool only_v6 = found->ai_family != AF_INET6 ||
@@ -75,7 +80,7 @@ static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
     bool ok = fd >= 0 && only_v6 &&
               setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
               bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, LISTEN_BACKLOG) == 0;
-    enum gw_status status = ok ? GW_OK : listen_failed(err, address);
+    enum gw_status status = ok ? GW_OK : listen_failed(err, address, strerror(errno));
     freeaddrinfo(found);
     if (!ok && fd >= 0)
         (void)close(fd);
@@ -168,8 +173,10 @@ static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
     }
     worker_recover(boot->workers[0], RECOVER_BEFORE_MAX);
     enum gw_status kept = standing_routes(boot->store, boot->conf, boot->accepts_dropped, err);
-    if (kept != GW_OK)
+    if (kept != GW_OK) {
+        boot->is_unfit = kept == GW_INVALID;
         return kept;
+    }
     for (uint32_t i = 0; i < boot->worker_count; i++) {
         enum gw_status status = worker_start(boot->workers[i], err);
         if (status != GW_OK)
@@ -188,6 +195,16 @@ static void asked_to_stop(evutil_socket_t fd, short what, void *ctx)
         (void)event_base_loopbreak(boot->base);
 }
 
+static void look_at_store(evutil_socket_t fd, short what, void *ctx)
+{
+    struct boot *boot = ctx;
+    struct store_stats stats;
+    (void)fd;
+    (void)what;
+    store_stats(boot->store, &stats);
+    watch_look(&boot->watch, &stats);
+}
+
 static bool make_base(struct boot *boot)
 {
     boot->base = event_base_new();
@@ -195,8 +212,9 @@ static bool make_base(struct boot *boot)
         return false;
     boot->sigterm = evsignal_new(boot->base, SIGTERM, asked_to_stop, boot);
     boot->sigint = evsignal_new(boot->base, SIGINT, asked_to_stop, boot);
-    return boot->sigterm != NULL && boot->sigint != NULL && event_add(boot->sigterm, NULL) == 0 &&
-           event_add(boot->sigint, NULL) == 0;
+    boot->look = event_new(boot->base, -1, EV_PERSIST, look_at_store, boot);
+    return boot->sigterm != NULL && boot->sigint != NULL && boot->look != NULL &&
+           event_add(boot->sigterm, NULL) == 0 && event_add(boot->sigint, NULL) == 0;
 }
 
 /* Workers must not get the signals: the main thread has them. */
@@ -294,15 +312,40 @@ static void stop(struct boot *boot)
         event_free(boot->sigterm);
     if (boot->sigint != NULL)
         event_free(boot->sigint);
+    if (boot->look != NULL)
+        event_free(boot->look);
     if (boot->base != NULL)
         event_base_free(boot->base);
 }
 
-enum gw_status boot_serve(struct conf *conf, bool accepts_dropped, struct gw_error *err)
+/* The main loop, until a signal ends it. */
+static void serve(struct boot *boot)
+{
+    const struct timeval tv = {.tv_sec = 0, .tv_usec = WATCH_PERIOD_MS * 1000};
+    (void)event_add(boot->look, &tv); /* fails only without memory; the metrics tell as well */
+    atomic_store(&boot->ready, true);
+    gw_log_text(GW_LOG_INFO, "recibo.ready", "serving %u routes, configuration %s",
+                boot->conf->routes.count, boot->conf->hash);
+    int rc = event_base_dispatch(boot->base);
+    gw_assert(rc >= 0);
+    gw_log_text(GW_LOG_INFO, "recibo.draining", "for at most %lld ms",
+                (long long)boot->conf->drain_ms);
+}
+
+static enum boot_end end_of(const struct boot *boot, enum gw_status status)
+{
+    if (status == GW_OK)
+        return BOOT_DONE;
+    return boot->is_unfit ? BOOT_UNFIT : BOOT_FAILED;
+}
+
+enum boot_end boot_serve(struct conf *conf, bool accepts_dropped, struct gw_error *err)
 {
     struct boot *boot = calloc(1, sizeof(*boot));
-    if (boot == NULL)
-        return gw_error_set(err, GW_NOMEM, "out of memory");
+    if (boot == NULL) {
+        (void)gw_error_set(err, GW_NOMEM, "out of memory"); /* the end says it, too */
+        return BOOT_FAILED;
+    }
     boot->conf = conf;
     boot->accepts_dropped = accepts_dropped;
     (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
@@ -310,21 +353,16 @@ enum gw_status boot_serve(struct conf *conf, bool accepts_dropped, struct gw_err
     /* The loops share nothing, but libevent's source of random numbers for DNS is one. */
     if (evthread_use_pthreads() != 0) {
         free(boot);
-        return gw_error_set(err, GW_NOMEM, "libevent cannot be made ready for threads");
+        (void)gw_error_set(err, GW_NOMEM, "libevent cannot be made ready for threads");
+        return BOOT_FAILED;
     }
     enum gw_status status = start(boot, err);
-    if (status == GW_OK) {
-        atomic_store(&boot->ready, true);
-        gw_log_text(GW_LOG_INFO, "recibo.ready", "serving %u routes, configuration %s",
-                    conf->routes.count, conf->hash);
-        int rc = event_base_dispatch(boot->base);
-        gw_assert(rc >= 0);
-        gw_log_text(GW_LOG_INFO, "recibo.draining", "for at most %lld ms",
-                    (long long)conf->drain_ms);
-    }
+    if (status == GW_OK)
+        serve(boot);
     stop(boot);
     if (status == GW_OK)
         gw_log_text(GW_LOG_INFO, "recibo.stopped", "everything is on record");
+    enum boot_end end = end_of(boot, status);
     free(boot);
-    return status;
+    return end;
 }

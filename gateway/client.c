@@ -207,6 +207,8 @@ void client_drain(struct client *client)
         client_die(client);
     else if (client->state == CLIENT_HEAD)
         client_set_timer(client, CLIENT_DRAIN_MS); /* a slow head does not hold the drain */
+    else if (client->state == CLIENT_SKIP)
+        linger(client); /* the answer is out; the rest of the body is of no use */
 }
 
 bool client_holds_drain(const struct client *client)

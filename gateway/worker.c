@@ -90,7 +90,7 @@ size_t worker_flow_bytes_max(const struct worker *worker)
 
 bool worker_is_draining(const struct worker *worker)
 {
-    return worker->draining;
+    return atomic_load(&board_gauges(worker->ports.board)->draining);
 }
 
 char *worker_read_room(struct worker *worker)

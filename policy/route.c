@@ -23,6 +23,11 @@ uint32_t route_method_bit(struct span method)
     return 0;
 }
 
+struct span route_scope(const struct route_policy *route)
+{
+    return route->scope_gateway ? SPAN("gateway") : route->name;
+}
+
 const struct route_policy *route_by_name(const struct route_table *table, struct span name)
 {
     for (uint32_t i = 0; i < table->count; i++)

@@ -185,6 +185,8 @@ struct route_table {
 };
 /* NULL: it is not configured (any more). */
 const struct route_policy *route_by_name(const struct route_table *table, struct span name);
+/* The key space of its operations: a part of their identity. */
+struct span route_scope(const struct route_policy *route);
 
 /* ---- finding the route (STANDARDS TGT-5..7, TGT-10) ---- */
 #define ROUTE_PARAMS_MAX 8

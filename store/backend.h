@@ -24,6 +24,9 @@ struct store_backend_ops {
                             struct gw_error *err);
     enum gw_status (*commit)(struct store_backend *backend, struct gw_error *err);
     void (*rollback)(struct store_backend *backend);
+    /* Between two batches: a commit of its own that changes nothing of meaning, to learn
+     * whether the database can be written. It must not wait for a foreign lock. */
+    enum gw_status (*probe)(struct store_backend *backend, struct gw_error *err);
     /* WAL frames not yet written back, after a commit; 0 where there is no WAL. */
     uint32_t (*wal_frames)(const struct store_backend *backend);
     /* Called between two batches when the checkpointer asks for the last, held pass. */

@@ -1,9 +1,12 @@
 /* The store's thread: takes all that is queued, makes it one transaction, delivers
  * the results, and looks again. There is no timer: while a commit is synced, the
- * next batch gathers. It must never hold its lock while it calls a backend, the
+ * next batch gathers. Only while commits fail it tries to write from time to time,
+ * since nobody else may try. It must never hold its lock while it calls a backend, the
  * checkpointer or an inbox. */
-#include "store/committer.h"
+#include <errno.h>
+#include <time.h>
 
+#include "store/committer.h"
 #include "store/inbox.h"
 
 const uint32_t store_commit_bounds_us[STORE_HISTOGRAM_BUCKETS] = {
@@ -71,17 +74,48 @@ static void take_batch(struct store *store, struct op_list *batch)
     }
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    int rc = clock_gettime(CLOCK_MONOTONIC, &ts);
+    gw_assert(rc == 0);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Under the lock. */
+static bool is_probe_due(const struct store *store)
+{
+    return store->stats.is_failing && now_ms() >= store->probe_at_ms;
+}
+
+/* Under the lock. Until something changes, or the next probe is due. */
+static void sleep_a_while(struct store *store)
+{
+    const struct timespec until = {.tv_sec = (time_t)(store->probe_at_ms / 1000),
+                                   .tv_nsec = (long)(store->probe_at_ms % 1000) * 1000000};
+    int rc = store->stats.is_failing ? pthread_cond_timedwait(&store->changed, &store->lock, &until)
+                                     : pthread_cond_wait(&store->changed, &store->lock);
+    gw_assert(rc == 0 || rc == ETIMEDOUT);
+}
+
+/* What a round of the committer has to do, beside its batch. */
+struct round {
+    bool wants_last;
+    bool probes;
+};
+
 /* Waits for work. false: stopped, and nothing is left. */
-static bool wait_for_work(struct store *store, struct op_list *batch, bool *ret_wants_last)
+static bool wait_for_work(struct store *store, struct op_list *batch, struct round *ret_round)
 {
     lock(store);
     while (store->queue.first == NULL && !store->is_stopping && !store->wants_last &&
-           store->cut.first == NULL) {
-        int rc = pthread_cond_wait(&store->changed, &store->lock);
-        gw_assert(rc == 0);
-    }
+           store->cut.first == NULL && !is_probe_due(store))
+        sleep_a_while(store);
     take_batch(store, batch);
-    *ret_wants_last = store->wants_last;
+    *ret_round = (struct round){
+        .wants_last = store->wants_last,
+        .probes = !store->is_stopping && is_probe_due(store),
+    };
     store->wants_last = false;
     if (store->pass_failed) /* not again with every commit */
         store->wake_frames += store->options.checkpoint_frames;
@@ -135,8 +169,7 @@ static void count_batch(struct store *store, uint32_t count, const struct batch_
     if (result->wrote) {
         stats->is_failing = result->failed;
         stats->failed_commits += result->failed;
-        if (result->failed)
-            stats->failed_ticks = store->options.clock->ticks_ms(store->options.clock);
+        store->probe_at_ms = now_ms() + store->options.probe_ms;
     }
     if (result->commits > 0) {
         stats->commit_count[commit_bucket(result->commit_us)]++;
@@ -188,6 +221,20 @@ static void run_batch(struct store *store, struct op_list *batch)
         watch_log(store);
 }
 
+/* Commits fail: can the database be written again? */
+static void run_probe(struct store *store)
+{
+    struct gw_error err = {0};
+    enum gw_status status = store->backend->ops->probe(store->backend, &err);
+    lock(store);
+    store->stats.probes++;
+    store->stats.is_failing = status != GW_OK;
+    store->probe_at_ms = now_ms() + store->options.probe_ms;
+    if (status != GW_OK)
+        store->stats.last_error = err;
+    unlock(store);
+}
+
 /* One slice of the first page that was cut. */
 static void run_slice(struct store *store)
 {
@@ -207,10 +254,12 @@ void *committer_run(void *ctx)
 {
     struct store *store = ctx;
     struct op_list batch = {0};
-    bool wants_last = false;
-    while (wait_for_work(store, &batch, &wants_last)) {
-        if (wants_last)
+    struct round round;
+    while (wait_for_work(store, &batch, &round)) {
+        if (round.wants_last)
             run_last_pass(store);
+        if (round.probes)
+            run_probe(store);
         if (batch.first != NULL)
             run_batch(store, &batch);
         if (store->cut.first != NULL)

@@ -28,6 +28,7 @@ struct store {
     bool is_stopping;
     bool wants_last; /* the checkpointer asks for its held pass */
     bool pass_failed;
+    int64_t probe_at_ms; /* monotonic; while stats.is_failing */
     struct store_stats stats;
     /* The committer thread's own: */
     struct op_list cut;   /* pages that go on when others were served */

@@ -152,6 +152,13 @@ static void memory_rollback(struct store_backend *backend)
         undo(m, &m->journal[--m->journal_count]);
 }
 
+static enum gw_status memory_probe(struct store_backend *backend, struct gw_error *err)
+{
+    (void)backend; /* memory can always be written */
+    (void)err;
+    return GW_OK;
+}
+
 static uint32_t memory_wal_frames(const struct store_backend *backend)
 {
     (void)backend; /* there is no write-ahead log */
@@ -174,6 +181,7 @@ const struct store_backend_ops store_memory_ops = {
     .apply = apply_op,
     .commit = memory_commit,
     .rollback = memory_rollback,
+    .probe = memory_probe,
     .wal_frames = memory_wal_frames,
     .checkpoint_last = memory_checkpoint_last,
     .checkpoint_pass = NULL,

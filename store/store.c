@@ -3,11 +3,13 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "store/committer.h"
 
 /* A batch may use up ids that the backend has reserved; see there. */
-#define BATCH_MAX 4096
+#define BATCH_MAX    4096
+#define PROBE_MS_MAX (60 * 60 * 1000)
 
 static const struct store_backend_ops *const backends[] = {&store_sqlite_ops, &store_memory_ops};
 
@@ -20,6 +22,7 @@ void store_options_default(struct store_options *ret)
                                   .batch_bytes_max = (size_t)1 << 20,
                                   .busy_ms = 5000,
                                   .checkpoint_frames = 16000,
+                                  .probe_ms = 1000,
                                   .clock = gw_clock_system()};
 }
 
@@ -53,6 +56,8 @@ static void take_options(struct store *store, const struct store_options *option
     taken->batch_max += taken->batch_max == 0;
     taken->batch_max = taken->batch_max > BATCH_MAX ? BATCH_MAX : taken->batch_max;
     taken->checkpoint_frames += taken->checkpoint_frames == 0;
+    taken->probe_ms = taken->probe_ms < 1 ? 1 : taken->probe_ms;
+    taken->probe_ms = taken->probe_ms > PROBE_MS_MAX ? PROBE_MS_MAX : taken->probe_ms;
     store->wake_frames = taken->checkpoint_frames;
 }
 
@@ -90,6 +95,19 @@ static void dispose(struct store *store)
     free(store);
 }
 
+/* It waits by the monotonic clock: the wall clock may be set. */
+static void make_condition(struct store *store)
+{
+    pthread_condattr_t kind;
+    int rc = pthread_condattr_init(&kind);
+    gw_assert(rc == 0);
+    rc = pthread_condattr_setclock(&kind, CLOCK_MONOTONIC);
+    gw_assert(rc == 0);
+    rc = pthread_cond_init(&store->changed, &kind);
+    gw_assert(rc == 0);
+    (void)pthread_condattr_destroy(&kind); /* cannot fail */
+}
+
 enum gw_status store_open(const struct store_options *options, struct store **ret_store,
                           struct gw_error *err)
 {
@@ -102,8 +120,7 @@ enum gw_status store_open(const struct store_options *options, struct store **re
         return gw_error_set(err, GW_NOMEM, "out of memory for the store");
     int rc = pthread_mutex_init(&store->lock, NULL);
     gw_assert(rc == 0);
-    rc = pthread_cond_init(&store->changed, NULL);
-    gw_assert(rc == 0);
+    make_condition(store);
     take_options(store, options);
     enum gw_status status = ops->open(&store->options, &store->backend, err);
     if (status == GW_OK)

@@ -159,6 +159,7 @@ struct store_options {
     size_t batch_bytes_max;     /* bodies in one transaction */
     int64_t busy_ms;            /* how long a foreign lock on the file is waited for */
     uint32_t checkpoint_frames; /* WAL frames that start a checkpoint */
+    int64_t probe_ms;           /* between two tries to write while commits fail */
     struct gw_clock *clock;     /* borrowed */
 };
 void store_options_default(struct store_options *ret);
@@ -195,8 +196,8 @@ struct store_stats {
     uint64_t batch_count[STORE_HISTOGRAM_BUCKETS]; /* by powers of two: 1, 2, 4 ... */
     uint64_t queue_length;
     uint64_t wal_frames;
-    bool is_failing;            /* the last commit failed */
-    int64_t failed_ticks;       /* monotonic ms of the last commit that failed; 0: none has */
+    bool is_failing;            /* the last commit failed; probes tell when it works again */
+    uint64_t probes;            /* commits tried without work, while it was failing */
     struct gw_error last_error; /* what last went wrong, for an operator; GW_OK: nothing */
 };
 extern const uint32_t store_commit_bounds_us[STORE_HISTOGRAM_BUCKETS];

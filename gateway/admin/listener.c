@@ -1,5 +1,6 @@
 /* Binds the operator plane. A socket in the file system is for its owner alone
- * (0600), and one that another process still serves is never taken away. */
+ * (0600). It must never remove a file that is no socket, nor a socket that another
+ * process serves. */
 #include "gateway/admin/listener.h"
 
 #include <event2/event.h>
@@ -84,6 +85,35 @@ static int listen_unix(const struct sockaddr_un *address)
     return -1;
 }
 
+static void remember(struct listener *listener, const struct sockaddr_un *name)
+{
+    struct stat info;
+    if (lstat(name->sun_path, &info) != 0)
+        return; /* taken away already: then there is nothing to remove at the end */
+    memcpy(listener->path, name->sun_path, sizeof(listener->path));
+    listener->device = info.st_dev;
+    listener->number = info.st_ino;
+}
+
+/* Ours, and not what has taken its place: a next process may listen there already. */
+static void remove_own(const struct listener *listener)
+{
+    struct stat info;
+    if (lstat(listener->path, &info) == 0 && S_ISSOCK(info.st_mode) &&
+        info.st_dev == listener->device && info.st_ino == listener->number)
+        (void)unlink(listener->path); /* somebody else may have done it meanwhile */
+}
+
+static enum gw_status refuse_unix(const struct sockaddr_un *name, int why, struct gw_error *err)
+{
+    struct stat info;
+    const char *text = strerror(why);
+    if (why == EADDRINUSE && lstat(name->sun_path, &info) == 0)
+        text = S_ISSOCK(info.st_mode) ? "another process serves this socket, or it cannot be asked"
+                                      : "there is a file that is no socket; it is left alone";
+    return gw_error_set(err, GW_IO, "listen on admin.address unix:%s: %s", name->sun_path, text);
+}
+
 static enum gw_status bind_unix(struct listener *listener, struct evhttp *http,
                                 const struct conf_address *address, struct gw_error *err)
 {
@@ -94,9 +124,8 @@ static enum gw_status bind_unix(struct listener *listener, struct evhttp *http,
     memcpy(name.sun_path, address->host.ptr, address->host.len);
     int fd = listen_unix(&name);
     if (fd < 0)
-        return gw_error_set(err, GW_IO, "listen on admin.address %.*s: %s", (int)address->text.len,
-                            address->text.ptr, strerror(errno));
-    memcpy(listener->path, name.sun_path, sizeof(listener->path));
+        return refuse_unix(&name, errno, err);
+    remember(listener, &name);
     listener->socket = evhttp_accept_socket_with_handle(http, fd);
     if (listener->socket == NULL) {
         (void)close(fd); /* not taken over */
@@ -118,6 +147,6 @@ void listener_close(struct listener *listener, struct evhttp *http)
         evhttp_del_accept_socket(http, listener->socket);
     listener->socket = NULL;
     if (listener->path[0] != '\0')
-        (void)unlink(listener->path); /* somebody else may have done it */
+        remove_own(listener);
     listener->path[0] = '\0';
 }

@@ -4,6 +4,8 @@
 
 #include "conf/conf.h"
 
+#include <sys/types.h>
+
 struct evhttp;
 struct evhttp_bound_socket;
 
@@ -13,6 +15,8 @@ struct listener {
     struct evhttp_bound_socket *socket; /* NULL: not listening; the evhttp owns it */
     uint16_t port;                      /* 0: a socket in the file system */
     char path[LISTENER_PATH_BYTES];     /* removed at the end; empty: TCP */
+    dev_t device;                       /* of that file: another one of the name stays */
+    ino_t number;
 };
 
 GW_MUST_CHECK enum gw_status listener_bind(struct listener *listener, struct evhttp *http,

@@ -38,6 +38,19 @@ static bool read_options(int argc, char **argv, struct serve_options *ret)
     return true;
 }
 
+static int exit_code(enum boot_end end)
+{
+    switch (end) {
+    case BOOT_DONE:
+        return EXIT_DONE;
+    case BOOT_FAILED:
+        return EXIT_FAILED;
+    case BOOT_UNFIT:
+        return EXIT_USAGE;
+    }
+    return EXIT_FAILED; /* not reached */
+}
+
 int command_serve(int argc, char **argv)
 {
     struct serve_options options = {.file = "recibo.yaml"};
@@ -57,9 +70,9 @@ int command_serve(int argc, char **argv)
     gw_log_setup((enum gw_log_level)conf->log_level,
                  conf->log_format == CONF_LOG_JSON ? GW_LOG_JSON : GW_LOG_TEXT);
     struct gw_error err = {GW_OK, ""};
-    status = boot_serve(conf, options.accepts_dropped, &err);
-    if (status != GW_OK)
+    enum boot_end end = boot_serve(conf, options.accepts_dropped, &err);
+    if (end != BOOT_DONE)
         (void)fprintf(stderr, "recibo serve: %s\n", err.text); /* likewise */
     conf_unref(conf);
-    return status == GW_OK ? EXIT_DONE : EXIT_FAILED;
+    return exit_code(end);
 }

@@ -143,7 +143,7 @@ static enum flow_next look_at_body(struct flow *flow)
     }
     if (!print_labels(flow, &body) || !print_evidence(flow, &body) || !print_compute(flow, &body))
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
-    flow->scope = route->scope_gateway ? SPAN("gateway") : route->name;
+    flow->scope = route_scope(route);
     store_identity(flow->owner, flow->scope, flow->key, &flow->identity);
     return flow_go(flow, FLOW_ROOM_claim);
 }

@@ -1,63 +1,206 @@
 """What a start must not do: forget a doubt, or take away a file that is not its own."""
 
 import os
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from guarded import AT_ONCE, ORDER, SOON, Guarded  # noqa: E402
-from harness import hang, main, orders, rest  # noqa: E402
+from guarded import AT_ONCE, ORDER, SOON, Guarded, send_post  # noqa: E402
+from harness import Gateway, hang, main, orders, rest, wait_until  # noqa: E402
 
 
-class DroppedRoutes(Guarded):
-    """A route's name is part of the identity of its keys."""
-
-    def renamed(self, *arguments):
-        self.gateway.write_configuration({"routes": [orders(name="renamed"), rest()]})
+class Boot(Guarded):
+    def serve(self, changes, *arguments):
+        """A start that is expected to be refused; -> how it ended."""
+        self.gateway.write_configuration(changes)
         return subprocess.run([self.gateway.binary, "serve", "-c", self.gateway.path, *arguments],
                               cwd=self.gateway.directory, capture_output=True, timeout=60,
                               text=True)
 
-    def test_a_renamed_route_does_not_forget_a_doubt(self):
-        """With an unknown operation in the store a start without its route is refused."""
-        self.start(hang(), AT_ONCE, SOON)
-        self.assertEqual(self.gateway.post("k1", ORDER).status, 504)
+    def with_doubts(self, *keys, routes=None):
+        """A stopped gateway with unknown operations in its store."""
+        self.start(hang(), AT_ONCE, SOON, routes=routes)
+        for key in keys:
+            self.assertEqual(self.gateway.post(key, ORDER).status, 504)
         self.gateway.stop()
-        refused = self.renamed()
-        self.assertEqual(refused.returncode, 1, refused)
-        self.assertIn("1 unknown operations of route 'create-order'", refused.stderr)
+
+    def assert_refused(self, refused, count, route="create-order"):
+        self.assertEqual(refused.returncode, 2, refused)
+        self.assertIn("recibo serve: %d unknown operations of route '%s'" % (count, route),
+                      refused.stderr)
         self.assertIn("--accept-dropped-routes", refused.stderr)
+        self.assertIn('route.dropped route="%s" unknown=%d' % (route, count), refused.stderr)
+        self.assertNotIn("recibo.ready", refused.stderr)
+
+
+class DroppedRoutes(Boot):
+    """A route's name and scope are part of the identity of its keys."""
+
+    def test_what_forgets_a_doubt(self):
+        """Another name, another scope, no route or an unguarded one: no start, exit 2."""
+        self.with_doubts("k1", "k2")
+        changes = {"renamed": [orders(name="renamed"), rest()],
+                   "removed": [rest()],
+                   "unguarded": [rest(name="create-order")],
+                   "other scope": [orders(scope="gateway"), rest()]}
+        for name, routes in changes.items():
+            with self.subTest(name):
+                self.assert_refused(self.serve({"routes": routes}), 2)
+        self.assertEqual(self.upstream.sends, 2)
+
+    def test_the_gateway_scope_given_up(self):
+        """The other way round it is the same."""
+        self.with_doubts("k1", routes=[orders(scope="gateway"), rest()])
+        self.assert_refused(self.serve({"routes": [orders(), rest()]}), 1)
+
+    def test_each_route_is_told(self):
+        """The message is about one of them; the log has all."""
+        name = "x" * 64
+        self.with_doubts("k1", routes=[orders(), orders(name=name, match={
+            "methods": ["POST"], "path": "/other"}), rest()])
+        self.gateway.write_configuration()
+        self.gateway.start()
+        self.assertEqual(self.gateway.post("k2", ORDER, path="/other").status, 504)
+        self.gateway.stop()
+        refused = self.serve({"routes": [rest()]})
+        self.assertEqual(refused.returncode, 2, refused)
+        for route in ("create-order", name):
+            self.assertIn('route.dropped route="%s" unknown=1' % route, refused.stderr)
+        self.assert_refused(self.serve({"routes": [orders(), rest()]}), 1, route=name)
+
+    def test_a_crash_before_the_renaming(self):
+        """What was under way is in doubt, although nobody has written that down yet."""
+        self.start(hang())
+        self.use(send_post(self.gateway, "k1", ORDER))
+        self.upstream.wait_for(1)
+        self.gateway.kill9()
+        self.assert_refused(self.serve({"routes": [orders(name="renamed"), rest()]}), 1)
         self.assertEqual(self.upstream.sends, 1)
 
     def test_it_can_be_accepted(self):
         """Whoever says so may start all the same, and the log keeps it."""
-        self.start(hang(), AT_ONCE, SOON)
-        self.assertEqual(self.gateway.post("k1", ORDER).status, 504)
-        self.gateway.stop()
+        self.with_doubts("k1")
         self.gateway.arguments = ["--accept-dropped-routes"]
         self.gateway.restart({"routes": [orders(name="renamed"), rest()]})
-        self.gateway.wait_log(r'route\.dropped route="create-order" unknown=1')
+        self.gateway.wait_log(r'warn.*route\.dropped route="create-order" unknown=1')
+
+    def test_what_forgets_nothing(self):
+        """The same names, or nothing in doubt any more: it starts, and says nothing."""
+        self.with_doubts("k1")
+        self.gateway.restart({"routes": [orders(on_pending={"wait": "1s"}), rest()]})
+        operation = self.gateway.operations()[0]
+        status, _, value = self.gateway.admin(
+            "POST", "/v1/operations/%s/settle" % operation["id"],
+            {"verdict": "abandoned", "version": operation["version"], "note": "looked it up"})
+        self.assertEqual(status, 200, value)
+        self.gateway.restart({"routes": [orders(name="renamed"), rest()]})
+        self.assertNotIn("route.dropped", self.gateway.log())
 
 
-class Sockets(Guarded):
+class Sockets(Boot):
     """admin.address as a socket in the file system."""
 
-    def test_a_file_in_the_way_stays(self):
-        """Only a socket that nobody serves is taken away; any other file is left alone."""
+    def begin(self):
+        self.folder = tempfile.mkdtemp(prefix="recibo-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.path.join(self.folder, "admin.sock")
         self.start()
         self.gateway.stop()
-        precious = os.path.join(self.gateway.directory, "precious.txt")
-        with open(precious, "w", encoding="utf-8") as file:
+        self.gateway.write_configuration({"admin": {"address": "unix:" + self.path}})
+
+    def launch(self):
+        """Starts it, and waits for it without the operator's plane."""
+        before = self.gateway.log().count("recibo.ready")
+        self.gateway.launch()
+        wait_until(lambda: self.gateway.log().count("recibo.ready") > before, 60,
+                   self.gateway.log)
+
+    def ask(self):
+        with socket.socket(socket.AF_UNIX) as asker:
+            asker.connect(self.path)
+            asker.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            return asker.recv(12)
+
+    def test_a_file_in_the_way_stays(self):
+        """Whatever is no socket is left alone, and the message names it; exit 1."""
+        self.begin()
+        with open(self.path, "w", encoding="utf-8") as file:
             file.write("keep me")
-        for path in (precious, self.gateway.store_path):
-            before = os.stat(path)
-            self.gateway.write_configuration({"admin": {"address": "unix:" + path}})
-            refused = subprocess.run(
-                [self.gateway.binary, "serve", "-c", self.gateway.path],
-                cwd=self.gateway.directory, capture_output=True, timeout=60, text=True)
-            self.assertEqual(refused.returncode, 1, refused)
-            self.assertIn("admin.address", refused.stderr)
-            self.assertEqual(os.stat(path).st_ino, before.st_ino)
+        target = os.path.join(self.folder, "target")
+        link, folder = os.path.join(self.folder, "link"), os.path.join(self.folder, "folder")
+        os.symlink(target, link)
+        os.mkdir(folder)
+        log = self.gateway.store_path + ".lock"
+        for path in (self.path, link, folder, log):
+            with self.subTest(path):
+                before = os.lstat(path)
+                refused = self.serve({"admin": {"address": "unix:" + path}})
+                self.assertEqual(refused.returncode, 1, refused)
+                self.assertIn("admin.address unix:%s: there is a file that is no socket" % path,
+                              refused.stderr)
+                self.assertEqual(os.lstat(path).st_ino, before.st_ino)
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "keep me")
+
+    def test_the_store_is_no_address(self):
+        """The path of the store is refused when the file is read; exit 2."""
+        self.begin()
+        before = os.stat(self.gateway.store_path)
+        refused = self.serve({"admin": {"address": "unix:" + self.gateway.store_path}})
+        self.assertEqual(refused.returncode, 2, refused)
+        self.assertIn("store.path", refused.stderr)
+        self.assertEqual(os.stat(self.gateway.store_path).st_ino, before.st_ino)
+
+    def test_a_socket_that_was_left_behind(self):
+        """After a crash the next start takes the path over; a clean stop removes it."""
+        self.begin()
+        self.launch()
+        self.gateway.kill9()
+        self.assertTrue(os.path.exists(self.path))
+        self.launch()
+        self.assertEqual(self.ask(), b"HTTP/1.1 200")
+        self.assertEqual(self.gateway.stop(), 0)
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_socket_that_is_served(self):
+        """It is another's: the second one does not start, the first goes on."""
+        self.begin()
+        self.launch()
+        second = Gateway(self.upstream, start=False)
+        self.addCleanup(second.close)
+        second.port = second.admin_port = 0
+        second.write_configuration({"admin": {"address": "unix:" + self.path}})
+        second.launch()
+        self.assertEqual(second.process.wait(60), 1, second.log())
+        self.assertIn("another process serves this socket", second.log())
+        self.assertEqual(self.ask(), b"HTTP/1.1 200")
+
+    def test_another_socket_of_the_name_stays(self):
+        """What has taken the path meanwhile is not removed at the end."""
+        self.begin()
+        self.launch()
+        os.unlink(self.path)
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(self.path)
+            self.assertEqual(self.gateway.stop(), 0)
+            self.assertTrue(os.path.exists(self.path))
+
+
+class Listening(Boot):
+    def test_the_line_of_an_address(self):
+        """The message has the line that says the address, if there is one."""
+        self.start()
+        taken = Gateway(self.upstream, start=False)
+        self.addCleanup(taken.close)
+        taken.port, taken.admin_port = self.gateway.port, 0
+        taken.write_configuration()
+        taken.launch()
+        self.assertEqual(taken.process.wait(60), 1, taken.log())
+        self.assertRegex(taken.log(), r"cannot listen on 127\.0\.0\.1:%d \(line [1-9]\d*\): "
+                         % self.gateway.port)
 
 
 if __name__ == "__main__":

@@ -184,6 +184,15 @@ class Drain(Guarded):
         self.assertEqual(set(seen), {503})
         self.assertEqual(self.upstream.sends, 1)
 
+    def test_a_body_that_nobody_wants_does_not_keep_it(self):
+        """A refused request whose body still trickles in: the answer is out, that is enough."""
+        self.start(drain="10m", limits={"body_time": "1h"})
+        caller = self.use(self.gateway.client())
+        caller.send_raw(b"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
+        self.assertEqual(caller.read_response().status, 400)
+        self.gateway.signal(signal.SIGTERM)
+        self.assertEqual(self.gateway.wait_exit(30.0), 0)
+
     def test_a_stream_may_finish(self):
         """A passing answer under way is finished within the drain, or broken off after it."""
         for drain, whole in (("60s", True), ("300ms", False)):

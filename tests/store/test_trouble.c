@@ -188,6 +188,74 @@ static void full_disk_recovers(void **state)
     assert_false(stats_of(f).is_failing);
 }
 
+/* Nobody asks for anything: the store itself finds out that the disk has room again,
+ * and not before. */
+static void a_probe_finds_the_disk_well(void **state)
+{
+    enum { BODY = 2000000, LOOKS_MAX = 3000 };
+    struct fixture *f = *state;
+    char *bytes = calloc(1, BODY);
+    struct store_row row = fixture_row(f, "large", 1), kept = fixture_row(f, "kept", 2);
+    struct pollfd nobody = {.fd = -1};
+    fixture_close(f);
+    f->options.probe_ms = 10;
+    fixture_open(f);
+    (void)fixture_put(f, &kept);
+    row.request = fixture_message(f, span_of(bytes, BODY));
+    free(bytes);
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    limit_file_size(1);
+    struct store_op op = fixture_claim(&row), look = fixture_lookup(&kept, 0);
+    enum gw_status refused = fixture_try(f, &op);
+    for (unsigned i = 0; i < LOOKS_MAX && stats_of(f).probes < 3; i++)
+        (void)poll(&nobody, 1, 10);
+    struct store_stats ill = stats_of(f);
+    enum store_found read = fixture_ask(f, &look); /* readers are served meanwhile */
+    limit_file_size(RLIM_INFINITY);
+    (void)signal(SIGXFSZ, before);
+    for (unsigned i = 0; i < LOOKS_MAX && stats_of(f).is_failing; i++)
+        (void)poll(&nobody, 1, 10);
+    struct store_stats well = stats_of(f);
+    assert_int_equal(refused, GW_IO);
+    assert_true(ill.probes >= 3);
+    assert_true(ill.is_failing);
+    assert_int_equal(read, STORE_HELD);
+    assert_false(well.is_failing);
+    assert_int_equal(fixture_ask(f, &op), STORE_WON);
+    struct store_row other = fixture_row(f, "other", 3);
+    (void)fixture_put(f, &other);
+    fixture_close(f);
+    fixture_open(f);
+    assert_int_equal(fixture_ask(f, &look), STORE_HELD);
+}
+
+/* A foreign lock that outlasts everything: probes go on failing, and find its end. */
+static void a_probe_finds_the_lock_gone(void **state)
+{
+    enum { LOOKS_MAX = 3000 };
+    struct fixture *f = *state;
+    struct pollfd nobody = {.fd = -1};
+    struct store_row row = fixture_row(f, "k", 1);
+    fixture_close(f);
+    f->options.busy_ms = 100;
+    f->options.probe_ms = 1;
+    fixture_open(f);
+    sqlite3 *db = raw_open(f);
+    raw_run(db, "BEGIN IMMEDIATE");
+    struct store_op op = fixture_claim(&row);
+    assert_int_equal(fixture_try(f, &op), GW_BUSY);
+    for (unsigned i = 0; i < LOOKS_MAX && stats_of(f).probes < 3; i++)
+        (void)poll(&nobody, 1, 10);
+    assert_true(stats_of(f).probes >= 3);
+    assert_true(stats_of(f).is_failing);
+    raw_run(db, "ROLLBACK");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    for (unsigned i = 0; i < LOOKS_MAX && stats_of(f).is_failing; i++)
+        (void)poll(&nobody, 1, 10);
+    assert_false(stats_of(f).is_failing);
+    assert_int_equal(fixture_ask(f, &op), STORE_WON);
+}
+
 /* An operation that breaks the database's rules fails alone: its batch is applied
  * again without it. */
 static void only_the_guilty_fails(void **state)
@@ -377,10 +445,16 @@ static void damaged_files_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_STORE(group_commit),          WITH_STORE(batches_are_bounded),
-        WITH_STORE(foreign_lock_is_busy),  WITH_STORE(full_disk_recovers),
-        WITH_STORE(only_the_guilty_fails), WITH_STORE(damaged_rows_are_named),
-        WITH_STORE(lost_answer_is_damage), WITH_STORE(damaged_files_do_no_harm),
+        WITH_STORE(a_probe_finds_the_disk_well),
+        WITH_STORE(a_probe_finds_the_lock_gone),
+        WITH_STORE(group_commit),
+        WITH_STORE(batches_are_bounded),
+        WITH_STORE(foreign_lock_is_busy),
+        WITH_STORE(full_disk_recovers),
+        WITH_STORE(only_the_guilty_fails),
+        WITH_STORE(damaged_rows_are_named),
+        WITH_STORE(lost_answer_is_damage),
+        WITH_STORE(damaged_files_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,15 +111,19 @@ class Reports(Case):
         return client
 
 
-def starved_gateway(upstream, changes):
+def starved_gateway(upstream, changes, log_elsewhere=False):
     """A Gateway whose writes to files fail with an error when starve() says so.
 
     The signal that goes with that error is ignored, as under a service manager
-    that sets a file size limit; the limit stands for every kind of full disk."""
+    that sets a file size limit; the limit stands for every kind of full disk.
+    log_elsewhere: the log goes through a pipe to a process that is not starved."""
     folder = scratch("starved-")
     wrapper = os.path.join(folder, "recibo")
     with open(wrapper, "w", encoding="utf-8") as file:
-        file.write("#!/bin/sh\ntrap '' XFSZ\nexec '%s' \"$@\"\n" % BINARY)
+        file.write("#!/bin/sh\ntrap '' XFSZ\n")
+        if log_elsewhere:
+            file.write("rm -f pipe && mkfifo pipe && { cat pipe >&2 & } && exec 2>pipe\n")
+        file.write("exec '%s' \"$@\"\n" % BINARY)
     os.chmod(wrapper, 0o755)
     gateway = Gateway(upstream, changes, directory=folder, binary=wrapper)
     gateway.owns_directory = True

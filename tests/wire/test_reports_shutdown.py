@@ -23,7 +23,7 @@ class DrainReports(Reports):
         """Blocks until new work is refused: the listener is gone, or it answers 503."""
         def refused():
             try:
-                response = gateway.post("probe-of-drain", {"order": "probe"}, timeout=5)
+                response = gateway.request("POST", "/orders", timeout=5)  # no key: never sent
             except (OSError, WireError):
                 return True
             return response.status == 503

@@ -11,9 +11,10 @@ BODY = {"order": 1}
 
 
 class FullDiskReports(Reports):
-    def start(self, action, timeouts=PATIENT, **route):
+    def start(self, action, timeouts=PATIENT, log_elsewhere=False, **route):
         self.upstream = self.use(Upstream(action))
-        return self.use(starved_gateway(self.upstream, routes(guarded(**route), timeouts=timeouts)))
+        return self.use(starved_gateway(
+            self.upstream, routes(guarded(**route), timeouts=timeouts), log_elsewhere))
 
     def test_nothing_is_sent_when_the_claim_cannot_be_stored(self):
         """A full disk before the send: 503 with Retry-After, nothing sent, and a way back."""
@@ -51,6 +52,19 @@ class FullDiskReports(Reports):
         feed(gateway)
         wait_until(lambda: gateway.admin("GET", "/readyz")[0] == 200)
         self.assertEqual(gateway.post("k", BODY).status, 201)
+
+    def test_the_log_says_when_it_began_and_ended(self):
+        """One line with the cause when commits begin to fail, one when they work again."""
+        gateway = self.start(answer(201, body=b"done"), log_elsewhere=True)
+        for round_number in (1, 2):
+            starve(gateway)
+            for number in range(3):
+                self.assertEqual(gateway.post("k%d" % number, BODY).status, 503)
+            wait_until(lambda: gateway.log().count("store.failing") == round_number)
+            feed(gateway)
+            wait_until(lambda: gateway.log().count("store.recovered") == round_number)
+        self.assertRegex(gateway.log(), r'store\.failing error="committing to [^"]*disk')
+        self.assertEqual(gateway.log().count("store.failing"), 2)
 
     def test_pass_routes_go_on(self):
         """What keeps no receipt does not need the store."""

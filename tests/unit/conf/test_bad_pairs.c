@@ -193,6 +193,13 @@ static const struct bad_case cases[] = {
      "W t.yaml:5:1: admin.tokens: nobody can settle: no token has the right settle, so unknown "
      "outcomes stay unknown\nE t.yaml:5:18: admin.address: 0.0.0.0:8081: is not loopback, and TLS "
      "is not served here yet; use 127.0.0.1, [::1] or unix:/path"},
+    {"admin in the store",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}}\nstore: {path: /var/r.db}\nadmin: "
+         "{address: \"unix:/var/r.db\"}\n"),
+     "W t.yaml:6:1: admin.tokens: nobody can settle: no token has the right settle, so unknown "
+     "outcomes stay unknown\nE t.yaml:6:18: admin.address: is the file of store.path; a socket "
+     "needs its own"},
     {"admin public address",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nadmin: {address: \"192.0.2.1:8081\"}\n"),
