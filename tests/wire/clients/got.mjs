@@ -1,8 +1,11 @@
 /* got, told that a POST may be repeated. */
 import got from 'got';
-import { base, failed, judged, key, timeout, token } from './common.mjs';
+import { each, judged, keyed } from './common.mjs';
 
-got.post(`${base}/orders`, {
-  json: { order: token }, headers: { 'idempotency-key': key },
-  timeout: { response: timeout }, retry: { methods: ['POST'], limit: 2 },
-}).then((response) => judged(response.statusCode, response.body), failed);
+each(async (call) => {
+  const response = await got.post(`${call.base}/orders`, {
+    json: { order: call.token }, headers: keyed(call, 'idempotency-key'),
+    timeout: { response: call.timeout_ms }, retry: { methods: ['POST'], limit: 2 },
+  });
+  return judged(response.statusCode, response.body);
+});

@@ -1,10 +1,12 @@
-/* The generated library of OpenAI, told which header carries a key. */
+/* The generated library of OpenAI, told (but for MODE=headerless) which header carries a key. */
 import OpenAI from 'openai';
-import { base, failed, key, succeeded, timeout, token } from './common.mjs';
+import { each, mode } from './common.mjs';
 
-const client = new OpenAI({ apiKey: 'x', baseURL: `${base}/v1`, timeout });
-client.idempotencyHeader = 'Idempotency-Key';
-const options = key ? [{ idempotencyKey: key }] : [];
-client.chat.completions.create(
-  { model: 'm', messages: [{ role: 'user', content: token }] }, ...options,
-).then(succeeded, failed);
+each(({ base, key, token, timeout_ms: timeout }) => {
+  const client = new OpenAI({ apiKey: 'x', baseURL: `${base}/v1`, timeout });
+  if (mode !== 'headerless') client.idempotencyHeader = 'Idempotency-Key';
+  const options = key ? [{ idempotencyKey: key }] : [];
+  return client.chat.completions.create(
+    { model: 'm', messages: [{ role: 'user', content: token }] }, ...options,
+  );
+});

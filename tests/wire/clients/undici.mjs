@@ -1,11 +1,13 @@
 /* undici with its RetryAgent, told that a POST may be repeated. */
 import { Agent, RetryAgent, request } from 'undici';
-import { base, failed, judged, key, timeout, token } from './common.mjs';
+import { each, judged, keyed } from './common.mjs';
 
-request(`${base}/orders`, {
-  method: 'POST', headersTimeout: timeout, bodyTimeout: timeout,
-  dispatcher: new RetryAgent(new Agent(), { methods: ['POST'], maxRetries: 3 }),
-  headers: { 'content-type': 'application/json', 'idempotency-key': key },
-  body: JSON.stringify({ order: token }),
-}).then(async (response) => judged(response.statusCode, await response.body.text()))
-  .catch(failed);
+each(async (call) => {
+  const response = await request(`${call.base}/orders`, {
+    method: 'POST', headersTimeout: call.timeout_ms, bodyTimeout: call.timeout_ms,
+    dispatcher: new RetryAgent(new Agent(), { methods: ['POST'], maxRetries: 3 }),
+    headers: { 'content-type': 'application/json', ...keyed(call, 'idempotency-key') },
+    body: JSON.stringify({ order: call.token }),
+  });
+  return judged(response.statusCode, await response.body.text());
+});
