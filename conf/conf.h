@@ -88,6 +88,9 @@ struct conf {
     struct conf_address admin;
     const struct conf_token *tokens;
     uint32_t token_count;
+    struct span actor_header; /* admin.actor_header; empty: none */
+    const struct conf_network *actor_from;
+    uint32_t actor_from_count;
     struct span store_kind,
         store_path; /* path: absolute, or relative to the file's folder made absolute */
     const struct conf_owner *owners;
@@ -106,6 +109,7 @@ struct conf {
     struct span problem_base; /* "urn:recibo:problem:" or the configured base with its "/" */
     struct span own_prefix;   /* "/.recibo/" ; empty: off */
     struct span via_name;     /* pseudonym in Via (FWD-3) */
+    int64_t settle_delay_ms;  /* before many operations are called not executed */
 };
 
 /* All findings of one load. Warnings do not stop it. */
@@ -140,6 +144,10 @@ void conf_unref(struct conf *conf); /* NULL is fine */
 
 /* Worst-case memory of this configuration, bytes; `check` prints how it is made up. */
 uint64_t conf_memory_worst(const struct conf *conf);
+/* Of that, what one worker may hold of the bodies of observed exchanges; 0: none is. */
+#define OBSERVED_BYTES       ((uint64_t)8 << 20) /* at least */
+#define OBSERVED_BATCH_BYTES ((uint64_t)1 << 20) /* gathered for the store */
+uint64_t conf_observed_bytes(const struct conf *conf);
 /* The parts of that sum, a line each. */
 void conf_memory_explain(const struct conf *conf, struct gw_buf *out);
 

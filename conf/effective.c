@@ -90,6 +90,8 @@ bool effective_print(const struct effective_of *of, uint32_t row, struct gw_buf 
         print_duration(out, of->upstream->late_ms);
     else if (strcmp(path, "listen") == 0)
         print_span(out, of->conf->listen[0].text);
+    else if (strcmp(path, "admin.actor_header.from") == 0 && of->conf->actor_header.len > 0)
+        print_span(out, SPAN("trusted_proxies"));
     else if (strcmp(path, "drain") == 0)
         print_duration(out, of->conf->drain_ms);
     else

@@ -11,17 +11,55 @@ static bool path_has_param(const struct route_policy *route, struct span name)
     return false;
 }
 
+/* Request headers with a meaning of their own: clients, libraries and proxies set them
+ * for another reason, so that different operations share a value, or a repeat has another
+ * one. A name that ends in "*" stands for every name that begins so. */
+static bool header_says_something_else(struct span name)
+{
+    static const char *const names[] = {
+        /* what the content is, and which answer is wanted */
+        "accept*", "content-*", "range", "prefer", "want-*", "digest", "repr-digest", "te", "etag",
+        "last-modified", "link", "location", "allow", "vary", "mime-version", "soapaction",
+        /* conditions and caches */
+        "if", "if-*", "cache-control", "pragma", "age", "date", "expires", "warning", "retry-after",
+        "early-data", "priority", "save-data", "dnt",
+        /* who sends, and on which way */
+        "user-agent", "from", "referer", "origin", "host", "via", "server", "max-forwards",
+        "alt-used", "sec-*", "access-control-*", "x-requested-with", "x-client-ip",
+        "true-client-ip", "cf-*", "cdn-loop", "client-cert*", "x-ssl-*", "x-forwarded*",
+        "upgrade-insecure-requests", "device-memory", "dpr", "downlink", "ect", "rtt",
+        "viewport-width", "width",
+        /* made anew for each sending, so that a repeat has another one */
+        "traceparent", "tracestate", "baggage", "b3", "x-b3-*", "x-amzn-trace-id",
+        "x-cloud-trace-context", "uber-trace-id", "uberctx-*", "sentry-trace", "x-datadog-*",
+        "x-ot-*", "grpc-*", "x-request-start", "x-queue-start", "x-envoy-*", "signature*",
+        "x-signature*", "x-hub-signature*", "x-amz-date", "x-amz-content-*", "dpop", "x-timestamp",
+        "x-stainless-*", "x-retry-*", "amz-sdk-*",
+        /* file servers */
+        "depth", "destination", "overwrite", "lock-token", "timeout"};
+    for (size_t i = 0; i < GW_COUNT(names); i++) {
+        struct span known = span_str(names[i]);
+        bool is_stem = known.ptr[known.len - 1] == '*';
+        known.len -= is_stem ? 1 : 0;
+        if (is_stem
+                ? name.len >= known.len && header_same_cgi_name(known, span_of(name.ptr, known.len))
+                : header_same_cgi_name(known, name))
+            return true;
+    }
+    return false;
+}
+
 static void load_header_name(struct loader *loader, const struct cursor *cursor,
                              struct key_source *source)
 {
     const uint32_t unfit = HEADER_HOP | HEADER_FRAMING | HEADER_SECRET | HEADER_FORWARDED |
-                           HEADER_OVERRIDE | HEADER_OWNED | HEADER_COOKIE;
+                           HEADER_OVERRIDE | HEADER_OWNED | HEADER_COOKIE | HEADER_FRESH |
+                           HEADER_NO_STORE;
     if (source->name.len == 0)
         source->name = SPAN("Idempotency-Key");
     if (value_word(CONF_HEADER, source->name) != NULL)
         key_error(loader, cursor, "name", "%s: must be the name of a header", source->name.ptr);
-    else if ((header_flags(source->name) & unfit) != 0 ||
-             span_equal_nocase(source->name, SPAN("Host")))
+    else if ((header_flags(source->name) & unfit) != 0 || header_says_something_else(source->name))
         key_error(loader, cursor, "name",
                   "%s: a header with a meaning of its own cannot be the key", source->name.ptr);
 }

@@ -1,6 +1,7 @@
 /* How much memory a configuration can need at worst. It must never count less than
  * what the bounds allow. */
 #include "conf/loader.h"
+#include "policy/probe.h"
 
 /* What a connection holds besides its head: read buffer, parser and bookkeeping. */
 #define CONNECTION_BYTES 16384
@@ -14,12 +15,24 @@
 #define PROCESS_BYTES            ((uint64_t)16 << 20)
 
 struct memory_parts {
-    uint64_t process, connections, upstreams, bodies, operations, late, json, waiting;
+    uint64_t process, connections, upstreams, bodies, operations, late, json, waiting, observed;
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+uint64_t conf_observed_bytes(const struct conf *conf)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < conf->routes.count; i++) {
+        const struct route_policy *route = &conf->routes.routes[i];
+        if (route->mode == ROUTE_OBSERVE)
+            most = larger(most,
+                          larger(route->request_body_max + route->replay_body_max, OBSERVED_BYTES));
+    }
+    return most;
 }
 
 /* Every factor is bounded by its range, so that no product comes near 2^64. */
@@ -30,14 +43,18 @@ static void count_parts(const struct conf *conf, struct memory_parts *ret)
     uint64_t largest = 0, largest_body = 0;
     for (uint32_t i = 0; i < conf->routes.count; i++) {
         const struct route_policy *route = &conf->routes.routes[i];
+        if (route->mode == ROUTE_PASS)
+            continue;
+        largest_body =
+            larger(largest_body, larger(route->request_body_max, route->replay_body_max));
         if (route->mode != ROUTE_ENFORCE)
             continue;
         /* The request's body is counted under `bodies`, from its first byte on. */
         uint64_t one = route->replay_body_max + limits->head_bytes + OPERATION_BYTES;
         parts.operations += route->route_in_flight_max * one;
+        if (route->probe.is_on)
+            parts.operations += PROBES_AT_ONCE * larger(one, PROBE_BODY_BYTES_MIN);
         largest = larger(largest, one);
-        largest_body =
-            larger(largest_body, larger(route->request_body_max, route->replay_body_max));
     }
     for (uint32_t i = 0; i < conf->upstream_count; i++)
         parts.upstreams += (uint64_t)conf->upstreams[i].connections_max *
@@ -48,6 +65,10 @@ static void count_parts(const struct conf *conf, struct memory_parts *ret)
     parts.late = limits->late_max * largest;
     parts.json = conf->workers * largest_body * JSON_BYTES_PER_BODY_BYTE;
     parts.waiting = ((uint64_t)limits->waiters + limits->store_queue) * STORE_ENTRY_BYTES;
+    /* Twice: what is gathered, and what is on its way to the store. */
+    parts.observed = conf->workers * conf_observed_bytes(conf);
+    if (parts.observed > 0)
+        parts.observed += 2 * (uint64_t)conf->workers * OBSERVED_BATCH_BYTES;
     *ret = parts;
 }
 
@@ -56,7 +77,7 @@ uint64_t conf_memory_worst(const struct conf *conf)
     struct memory_parts parts;
     count_parts(conf, &parts);
     return parts.process + parts.connections + parts.upstreams + parts.bodies + parts.operations +
-           parts.late + parts.json + parts.waiting;
+           parts.late + parts.json + parts.waiting + parts.observed;
 }
 
 void conf_memory_explain(const struct conf *conf, struct gw_buf *out)
@@ -75,8 +96,10 @@ void conf_memory_explain(const struct conf *conf, struct gw_buf *out)
         {"taking apart one JSON body in each worker", parts.json},
         {"waiting for the store or for a first call", parts.waiting},
         {"the process itself", parts.process},
+        {"copies on the side of observed routes", parts.observed},
     };
-    for (size_t i = 0; i < GW_COUNT(lines); i++) {
+    const size_t count = GW_COUNT(lines) - (parts.observed == 0 ? 1 : 0);
+    for (size_t i = 0; i < count; i++) {
         char shown[VALUE_TEXT_BYTES];
         value_print_size(lines[i].bytes, shown);
         /* A buffer that is full is marked as failed; the caller looks at the end. */

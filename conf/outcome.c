@@ -111,7 +111,7 @@ static void load_rule_json(struct loader *loader, const struct cursor *cursor,
     }
 }
 
-static void load_rule(struct loader *loader, const struct yaml_node *node, struct answer_rule *rule)
+bool load_conditions(struct loader *loader, const struct yaml_node *node, struct answer_rule *rule)
 {
     struct cursor cursor = cursor_of(node, span_of(NULL, 0));
     rule->line = node->line;
@@ -121,12 +121,20 @@ static void load_rule(struct loader *loader, const struct yaml_node *node, struc
     load_rule_json(loader, &cursor, rule);
     rule->media_type = cursor_text(&cursor, "media_type");
     rule->text = cursor_text(&cursor, "text");
-    rule->means = (enum answer_means)cursor_word(&cursor, "means", MEANS_UNKNOWN);
     uint32_t means = yaml_member(node, SPAN("means")) != NULL;
-    if (node->count == means)
-        node_error(loader, node,
-                   "a rule without a condition fits every answer; give at least one of "
-                   "status, header, media_type, json, text");
+    if (node->count != means)
+        return true;
+    node_error(loader, node,
+               "a rule without a condition fits every answer; give at least one of "
+               "status, header, media_type, json, text");
+    return false;
+}
+
+static void load_rule(struct loader *loader, const struct yaml_node *node, struct answer_rule *rule)
+{
+    struct cursor cursor = cursor_of(node, span_of(NULL, 0));
+    (void)load_conditions(loader, node, rule); /* what is wrong was reported */
+    rule->means = (enum answer_means)cursor_word(&cursor, "means", MEANS_UNKNOWN);
 }
 
 void load_outcome(struct loader *loader, const struct cursor *route, struct outcome_policy *outcome)

@@ -86,6 +86,7 @@ void load_process(struct loader *loader)
     if (span_equal(conf->own_prefix, SPAN("off")))
         conf->own_prefix = span_of("", 0);
     conf->via_name = cursor_text(&root, "via");
+    conf->settle_delay_ms = cursor_number(&root, "settle_delay");
 }
 
 /* ---- the operator's plane ---- */
@@ -117,6 +118,31 @@ static uint32_t load_rights(const struct cursor *token)
     return rights;
 }
 
+/* Without addresses everybody could say that he is somebody else. */
+static void load_actor_header(struct loader *loader, const struct cursor *admin)
+{
+    struct conf *conf = loader->conf;
+    struct cursor header = cursor_in(admin, "actor_header");
+    if (header.node == NULL)
+        return;
+    conf->actor_header = cursor_text(&header, "name");
+    conf->actor_from = load_networks(loader, &header, "from", &conf->actor_from_count);
+    const struct yaml_node *from = yaml_member(header.node, SPAN("from"));
+    if (from == NULL) {
+        conf->actor_from = conf->trusted_proxies;
+        conf->actor_from_count = conf->trusted_proxy_count;
+    }
+    /* A range that is none was told already. */
+    if (conf->actor_from_count == 0 && (from == NULL || (!from->is_bad && from->count == 0)))
+        key_error(loader, &header, "from",
+                  "anybody could say that he is somebody else; list the addresses of the proxies "
+                  "that set this header");
+    if (conf->admin.is_unix)
+        key_error(loader, admin, "actor_header",
+                  "peers of a Unix socket have no address that could be listed; let the proxy "
+                  "reach admin.address over loopback");
+}
+
 void load_admin(struct loader *loader)
 {
     struct conf *conf = loader->conf;
@@ -133,6 +159,7 @@ void load_admin(struct loader *loader)
     if (tokens == NULL)
         return;
     conf->tokens = tokens;
+    load_actor_header(loader, &admin);
     for (; item != NULL; item = items_next(item)) {
         struct cursor cursor = cursor_of(item, span_of(NULL, 0));
         struct conf_token *token = &tokens[conf->token_count];

@@ -150,6 +150,8 @@ static void promise_again(const struct conf *conf, const struct route_policy *ro
     }
     if (conf->has_admin)
         basis_line(out, "an operator says that it did not run", "asserted, audited");
+    if (route->probe.is_on && route->probe.has_absent && route->probe.absent_is_proof)
+        basis_line(out, "the probe does not find it (quiet time over)", "asserted, audited");
     put(out, "    ");
     size_t start = out->len;
     put_duration(out, route->retention_ms + (route->rerun_on_expiry ? 0 : route->tombstone_ms));
@@ -163,7 +165,9 @@ static void promise_again(const struct conf *conf, const struct route_policy *ro
 static void promise_unknown(const struct route_policy *route, struct gw_buf *out)
 {
     const struct upstream_policy *upstream = route->upstream;
-    put(out, "  It becomes unknown, and waits for a person, after\n    no answer in ");
+    put(out, "  It becomes unknown, and waits for a person");
+    put(out, route->probe.is_on ? " or the probe, after\n    no answer in "
+                                : ", after\n    no answer in ");
     put_duration(out, upstream->answer_ms);
     put(out, " (Recibo listens ");
     put_duration(out, upstream->late_ms);
@@ -321,6 +325,7 @@ static void promise_guarded(const struct conf *conf, const struct route_policy *
     put(out, " at most once. It may be sent again only if\n");
     promise_again(conf, route, out);
     promise_unknown(route, out);
+    promise_probe(route, out);
     promise_completed_rules(route, out);
     promise_kept(route, out);
     put(out, "  Compared: ");
@@ -330,6 +335,7 @@ static void promise_guarded(const struct conf *conf, const struct route_policy *
     put(out, ".\n  The owner: ");
     promise_owner(&conf->owners[route->owner_index], out);
     put(out, ".\n");
+    promise_operation_id(route, out);
     if (route->passes_key) {
         put(out, "  The key is passed on to ");
         put_span(out, route->upstream->name);
@@ -337,10 +343,31 @@ static void promise_guarded(const struct conf *conf, const struct route_policy *
     }
 }
 
+static void promise_observed(const struct conf *conf, const struct route_policy *route,
+                             struct gw_buf *out)
+{
+    put(out, "  It promises nothing yet: each request passes as it came, and a repeat is carried "
+             "out again.\n  What enforce would do is noted on the side");
+    put(out, conf->has_admin ? "; recibo report tells it.\n"
+                             : ", but nobody can read it: there is no operator's plane.\n");
+    put(out, "  Compared: ");
+    promise_compared(route, out);
+    put(out, ".\n  The key: ");
+    promise_key(route, out);
+    put(out, ".\n  The owner: ");
+    if (route->owner_index == ROUTE_NO_OWNER)
+        put(out, "none is named, so all callers are taken for one");
+    else
+        promise_owner(&conf->owners[route->owner_index], out);
+    put(out, ". Nobody is turned away.\n");
+}
+
 void promise_title(const struct route_policy *route, struct gw_buf *out)
 {
     put_span(out, route->name);
-    put(out, route->mode == ROUTE_ENFORCE ? "   enforced   " : "   passes   ");
+    static const char *const modes[] = {"   enforced   ", "   passes   ", "   observed   "};
+    gw_assert(route->mode < GW_COUNT(modes));
+    put(out, modes[route->mode]);
     print_methods(route->methods, out);
     put(out, " ");
     put_span(out, route->path);
@@ -406,10 +433,13 @@ void conf_promise(const struct conf *conf, struct gw_buf *out)
     for (uint32_t i = 0; i < conf->routes.count; i++) {
         const struct route_policy *route = &conf->routes.routes[i];
         promise_title(route, out);
-        if (route->mode == ROUTE_ENFORCE)
+        if (route->mode == ROUTE_ENFORCE) {
             promise_guarded(conf, route, out);
-        else
-            put(out, "   not protected\n");
+            continue;
+        }
+        put(out, "   not protected\n");
+        if (route->mode == ROUTE_OBSERVE)
+            promise_observed(conf, route, out);
     }
     put(out, "\n");
     promise_outage(conf, out);

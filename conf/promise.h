@@ -15,5 +15,9 @@ void promise_compared(const struct route_policy *route, struct gw_buf *out);
 void promise_key(const struct route_policy *route, struct gw_buf *out);
 /* "partners, by a secret in X-Api-Key" */
 void promise_owner(const struct conf_owner *owner, struct gw_buf *out);
+/* What the probe asks, and what its answers mean; nothing without one. */
+void promise_probe(const struct route_policy *route, struct gw_buf *out);
+/* Where the API is told the operation id; nothing if it is not. */
+void promise_operation_id(const struct route_policy *route, struct gw_buf *out);
 
 #endif

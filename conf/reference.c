@@ -166,7 +166,7 @@ static const char head[] =
     "- `[]` is an item of a list, `.*` an entry with a name of your choice.\n"
     "- A key marked *not served yet* is known and refused; it is never silently ignored.\n"
     "- With exactly one upstream it is every route's; with exactly one owner entry it is every\n"
-    "  enforce route's. A pass route has an owner only if it names one.\n"
+    "  enforce and observe route's. A pass route has an owner only if it names one.\n"
     "- Without the section `admin` there is no operator's plane, and nobody can settle an unknown\n"
     "  outcome; `check` warns of it.\n\n"
     "The smallest useful file:\n\n"

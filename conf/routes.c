@@ -37,8 +37,8 @@ static void load_match(struct loader *loader, const struct cursor *cursor,
     for (; item != NULL; item = items_next(item))
         route->methods |= route_method_bit(item->text);
     if (yaml_member(match.node, SPAN("methods")) == NULL)
-        route->methods = route->mode == ROUTE_ENFORCE ? METHOD_POST | METHOD_PATCH
-                                                      : METHOD_GET | METHOD_HEAD | METHOD_OPTIONS;
+        route->methods = route->mode == ROUTE_PASS ? METHOD_GET | METHOD_HEAD | METHOD_OPTIONS
+                                                   : METHOD_POST | METHOD_PATCH;
     route->trailing_slash_same = cursor_word(&match, "trailing_slash", 0) == 0;
     struct setting path = setting_get(&match, "path");
     if (path.from != FROM_FILE)
@@ -134,8 +134,8 @@ static void load_owner(struct loader *loader, const struct cursor *cursor,
     struct cursor where, root = cursor_root(loader->root);
     struct setting name = setting_get(cursor, "owner");
     route->owner_index = ROUTE_NO_OWNER;
-    bool may_do_without = route->mode == ROUTE_PASS || setting_get(cursor, "mode").is_bad;
-    if (may_do_without && name.from != FROM_FILE)
+    bool may_do_without = route->mode != ROUTE_ENFORCE || setting_get(cursor, "mode").is_bad;
+    if (may_do_without && route->mode != ROUTE_OBSERVE && name.from != FROM_FILE)
         return;
     name = reference(loader, cursor, "owner", &where);
     if (name.is_bad || setting_get(&root, "owners").is_bad)
@@ -143,7 +143,7 @@ static void load_owner(struct loader *loader, const struct cursor *cursor,
     if (name.from != FROM_FILE) {
         if (conf->owner_count == 1)
             route->owner_index = 0;
-        else
+        else if (!may_do_without)
             owner_is_missing(loader, cursor);
         return;
     }
@@ -284,6 +284,7 @@ static void load_route(struct loader *loader, const struct yaml_node *node,
     load_outcome(loader, &cursor, &route->outcome);
     load_breaker(&cursor, &route->breaker);
     load_times(&cursor, route);
+    load_reconcile(loader, &cursor, route);
     load_evidence(loader, &cursor, route);
     load_replay(loader, &cursor, route);
     load_words(loader, &cursor, route);

@@ -192,7 +192,7 @@ static void check_admin(struct loader *loader, const struct cursor *root)
         key_warning(loader, root, "admin",
                     "nobody can settle: there is no operator's plane, so unknown outcomes stay "
                     "unknown; add admin with a token that has the right settle");
-    else if (has_guarded && !may_settle && given == conf->token_count)
+    else if (has_guarded && !may_settle && !conf->admin.is_unix && given == conf->token_count)
         key_warning(loader, &admin, "tokens",
                     "nobody can settle: no token has the right settle, so unknown outcomes stay "
                     "unknown");

@@ -145,6 +145,7 @@ static void check_guarded(struct loader *loader, const struct cursor *cursor,
     check_breaker(loader, cursor, route);
     check_evidence(loader, cursor, route);
     check_key(loader, cursor, route);
+    validate_reconcile(loader, cursor, route);
     if (route->replay_body_max > loader->conf->limits.answer_body_max &&
         !setting_get(cursor, "replay_body_max").is_bad)
         key_warning(loader, cursor, "replay_body_max",
@@ -160,6 +161,42 @@ static void check_passed(struct loader *loader, const struct cursor *cursor,
         key_warning(
             loader, &match, "methods",
             "methods that change something pass unprotected: a repeat is carried out again");
+}
+
+/* What contradicts itself is wrong in every mode; what a guard needs besides is asked
+ * for when the route becomes one. */
+static void check_observed(struct loader *loader, const struct cursor *cursor,
+                           const struct route_policy *route)
+{
+    const uint32_t safe = METHOD_GET | METHOD_HEAD | METHOD_OPTIONS;
+    struct cursor match = cursor_in(cursor, "match");
+    if ((route->methods & safe) != 0)
+        key_warning(
+            loader, &match, "methods",
+            "GET, HEAD and OPTIONS change nothing and have no key; they cannot be enforced");
+    check_times(loader, cursor, route);
+    check_refused(loader, cursor, route);
+    check_key(loader, cursor, route);
+    if (!loader->conf->has_admin)
+        key_warning(loader, cursor, "mode",
+                    "observe: nobody can read what is seen; add admin with a token that has the "
+                    "right read");
+}
+
+static void check_mode(struct loader *loader, const struct cursor *cursor,
+                       const struct route_policy *route)
+{
+    switch (route->mode) {
+    case ROUTE_ENFORCE:
+        check_guarded(loader, cursor, route);
+        break;
+    case ROUTE_PASS:
+        check_passed(loader, cursor, route);
+        break;
+    case ROUTE_OBSERVE:
+        check_observed(loader, cursor, route);
+        break;
+    }
 }
 
 /* ---- two routes ---- */
@@ -200,6 +237,21 @@ static void check_mixed(struct loader *loader, const struct cursor *cursor,
                     passed->path.ptr, guarded->name.ptr, guarded->line);
 }
 
+static void check_same_mode(struct loader *loader, const struct cursor *match,
+                            const struct route_policy *a, const struct route_policy *b)
+{
+    if (route_compare(a, b) != ROUTES_AMBIGUOUS)
+        return;
+    if (a->mode == ROUTE_ENFORCE)
+        key_error(loader, match, "path",
+                  "%s: a request can fit %s (line %u) as well, and neither is more specific",
+                  b->path.ptr, a->name.ptr, a->line);
+    else
+        key_warning(loader, match, "path",
+                    "%s: a request can fit %s (line %u) as well; the first one gets it",
+                    b->path.ptr, a->name.ptr, a->line);
+}
+
 static void check_pair(struct loader *loader, const struct cursor *first,
                        const struct cursor *second, const struct route_policy *a,
                        const struct route_policy *b)
@@ -210,19 +262,11 @@ static void check_pair(struct loader *loader, const struct cursor *first,
     if ((a->methods & b->methods) == 0 || a->segment_count == 0 || b->segment_count == 0)
         return;
     struct cursor match = cursor_in(second, "match");
-    if (a->mode != b->mode) {
-        bool a_passes = a->mode == ROUTE_PASS;
-        check_mixed(loader, a_passes ? first : second, a_passes ? a : b, a_passes ? b : a);
-    } else if (route_compare(a, b) == ROUTES_AMBIGUOUS) {
-        if (a->mode == ROUTE_ENFORCE)
-            key_error(loader, &match, "path",
-                      "%s: a request can fit %s (line %u) as well, and neither is more specific",
-                      b->path.ptr, a->name.ptr, a->line);
-        else
-            key_warning(loader, &match, "path",
-                        "%s: a request can fit %s (line %u) as well; the first one gets it",
-                        b->path.ptr, a->name.ptr, a->line);
-    }
+    bool a_guards = a->mode == ROUTE_ENFORCE, b_guards = b->mode == ROUTE_ENFORCE;
+    if (a_guards != b_guards) /* what is only observed passes as well */
+        check_mixed(loader, a_guards ? second : first, a_guards ? b : a, a_guards ? a : b);
+    else
+        check_same_mode(loader, &match, a, b);
 }
 
 void validate_routes(struct loader *loader)
@@ -237,10 +281,8 @@ void validate_routes(struct loader *loader)
         cursor.preset = setting_get(&cursor, "preset").text;
         bool mode_is_bad = setting_get(&cursor, "mode").is_bad;
         struct cursor match = cursor_in(&cursor, "match");
-        if (!mode_is_bad && route->mode == ROUTE_ENFORCE)
-            check_guarded(loader, &cursor, route);
-        else if (!mode_is_bad)
-            check_passed(loader, &cursor, route);
+        if (!mode_is_bad)
+            check_mode(loader, &cursor, route);
         if (route->path.len > 0 && is_under(route->path, conf->own_prefix))
             key_error(loader, &match, "path", "%s: lies under own_prefix %s, which is Recibo's own",
                       route->path.ptr, conf->own_prefix.ptr);

@@ -26,8 +26,8 @@ struct route_gate {
 
 struct board {
     const struct conf *conf;
-    pthread_mutex_t lock; /* last in the lock order: nothing else is taken inside */
-    struct board_route *routes;
+    pthread_mutex_t lock;       /* last in the lock order: nothing else is taken inside */
+    struct board_route *routes; /* one more than are configured: of those that no longer are */
     struct route_gate *gates;
     struct board_histogram *upstreams;
     atomic_ullong refused[PROBLEM_COUNT];
@@ -44,7 +44,7 @@ struct board *board_new(const struct conf *conf)
     if (board == NULL)
         return NULL;
     board->conf = conf;
-    board->routes = calloc(conf->routes.count, sizeof(*board->routes));
+    board->routes = calloc((size_t)conf->routes.count + 1, sizeof(*board->routes));
     board->gates = calloc(conf->routes.count, sizeof(*board->gates));
     board->upstreams = calloc(conf->upstream_count + 1, sizeof(*board->upstreams));
     if (board->routes == NULL || board->gates == NULL || board->upstreams == NULL ||
@@ -94,8 +94,20 @@ static void unlock(struct board *board)
 
 struct board_route *board_route(struct board *board, const struct route_policy *route)
 {
-    gw_assert(route->index < board->conf->routes.count);
+    uint32_t removed = board->conf->routes.count;
+    if (route == NULL)
+        return &board->routes[removed];
+    gw_assert(route->index < removed);
     return &board->routes[route->index];
+}
+
+void board_count_settled(struct board *board, const struct route_policy *route, enum settled_by by,
+                         enum settle_verdict verdict)
+{
+    gw_assert(by < SETTLED_BY_COUNT);
+    gw_assert(verdict < VERDICT_COUNT);
+    atomic_fetch_add_explicit(&board_route(board, route)->settled[by][verdict], 1,
+                              memory_order_relaxed);
 }
 
 struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index)
@@ -255,6 +267,17 @@ uint32_t board_retry_seconds(struct board *board, const struct route_policy *rou
     return seconds < 1 ? 1 : seconds > 3600 ? 3600 : (uint32_t)seconds;
 }
 
+uint32_t board_held_by(struct board *board, const struct route_policy *route)
+{
+    const struct route_gate *gate = &board->gates[route->index];
+    lock(board);
+    uint32_t why = (gate->route_paused ? HELD_BY_ROUTE : 0u) |
+                   (gate->upstream_paused ? HELD_BY_UPSTREAM : 0u) |
+                   (gate->breaker.state == BREAKER_OPEN ? HELD_BY_BREAKER : 0u);
+    unlock(board);
+    return why;
+}
+
 bool board_pause(struct board *board, enum pause_subject subject, struct span name, bool paused)
 {
     bool found = false;
@@ -350,6 +373,16 @@ void board_let_go(struct board *board, uint64_t bytes)
 {
     uint64_t before = atomic_fetch_sub(&board->bytes_held, bytes);
     gw_assert(before >= bytes);
+}
+
+const char *settled_by_word(enum settled_by by)
+{
+    static const char *const words[SETTLED_BY_COUNT] = {[SETTLED_BY_OPERATOR] = "operator",
+                                                        [SETTLED_BY_PLAN] = "plan",
+                                                        [SETTLED_BY_PROBE] = "probe",
+                                                        [SETTLED_BY_LATE] = "late"};
+    gw_assert(by < SETTLED_BY_COUNT);
+    return words[by];
 }
 
 const char *outcome_word(enum outcome outcome)

@@ -43,13 +43,22 @@ enum settle_verdict {
     VERDICT_REOPEN,
     VERDICT_COUNT
 };
+enum settled_by {
+    SETTLED_BY_OPERATOR, /* one operation, by hand */
+    SETTLED_BY_PLAN,     /* many at once */
+    SETTLED_BY_PROBE,    /* the upstream was asked */
+    SETTLED_BY_LATE,     /* its answer came late */
+    SETTLED_BY_COUNT
+};
 
 /* The counters of one route; read by /metrics without a lock. */
 struct board_route {
     atomic_ullong outcomes[OUTCOME_COUNT];
     atomic_ullong ends[END_COUNT];
-    atomic_ullong settled[VERDICT_COUNT];
+    atomic_ullong settled[SETTLED_BY_COUNT][VERDICT_COUNT];
     atomic_ullong contradictions;
+    atomic_ullong observed;      /* exchanges that were put on record by observe mode */
+    atomic_ullong observed_lost; /* exchanges that were not: no room, or the store failed */
     struct board_histogram request_seconds;
     atomic_uint in_flight;
     atomic_uint overdue; /* in flight, no answer byte after breaker.overdue */
@@ -61,7 +70,11 @@ struct board;
 struct board *board_new(const struct conf *conf); /* borrows it; NULL: out of memory */
 void board_free(struct board *board);
 
+/* NULL: of all routes that are no longer configured, together. */
 struct board_route *board_route(struct board *board, const struct route_policy *route);
+/* An operation in doubt got this verdict. route: likewise. */
+void board_count_settled(struct board *board, const struct route_policy *route, enum settled_by by,
+                         enum settle_verdict verdict);
 struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index);
 void board_observe(struct board_histogram *histogram, int64_t elapsed_ms);
 void board_count_refused(struct board *board, enum problem problem);
@@ -84,6 +97,13 @@ void board_mark_overdue(struct board *board, const struct route_policy *route,
 /* Seconds for Retry-After of a paused route. */
 uint32_t board_retry_seconds(struct board *board, const struct route_policy *route,
                              int64_t now_ticks);
+/* Why new operations of a route are held back now. */
+enum board_hold_why {
+    HELD_BY_ROUTE = 1 << 0,    /* paused by hand */
+    HELD_BY_UPSTREAM = 1 << 1, /* its upstream is, by hand */
+    HELD_BY_BREAKER = 1 << 2,
+};
+uint32_t board_held_by(struct board *board, const struct route_policy *route);
 /* What the store says is paused, by hand; false: no such route or upstream. */
 bool board_pause(struct board *board, enum pause_subject subject, struct span name, bool paused);
 
@@ -113,5 +133,6 @@ struct board_gauges {
 struct board_gauges *board_gauges(struct board *board);
 
 const char *outcome_word(enum outcome outcome);
+const char *settled_by_word(enum settled_by by);
 
 #endif

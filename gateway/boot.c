@@ -34,7 +34,7 @@ struct boot {
     bool accepts_dropped; /* receipts of routes that are gone may lose their protection */
     bool is_unfit;        /* the start was refused for their sake */
     struct event_base *base;
-    struct event *sigterm, *sigint, *look;
+    struct event *sigterm, *sigint, *sighup, *look;
     struct watch watch;
     struct store *store;
     struct board *board;
@@ -195,6 +195,17 @@ static void asked_to_stop(evutil_socket_t fd, short what, void *ctx)
         (void)event_base_loopbreak(boot->base);
 }
 
+/* A terminal that closes, or a log rotation, must not end the process without a drain. */
+static void asked_to_reload(evutil_socket_t fd, short what, void *ctx)
+{
+    (void)fd;
+    (void)what;
+    (void)ctx;
+    gw_log_text(GW_LOG_WARN, "recibo.not_reloaded",
+                "SIGHUP: the configuration is read at the start only, and nothing has changed; "
+                "stop and start to have it read anew");
+}
+
 static void look_at_store(evutil_socket_t fd, short what, void *ctx)
 {
     struct boot *boot = ctx;
@@ -212,9 +223,11 @@ static bool make_base(struct boot *boot)
         return false;
     boot->sigterm = evsignal_new(boot->base, SIGTERM, asked_to_stop, boot);
     boot->sigint = evsignal_new(boot->base, SIGINT, asked_to_stop, boot);
+    boot->sighup = evsignal_new(boot->base, SIGHUP, asked_to_reload, boot);
     boot->look = event_new(boot->base, -1, EV_PERSIST, look_at_store, boot);
-    return boot->sigterm != NULL && boot->sigint != NULL && boot->look != NULL &&
-           event_add(boot->sigterm, NULL) == 0 && event_add(boot->sigint, NULL) == 0;
+    return boot->sigterm != NULL && boot->sigint != NULL && boot->sighup != NULL &&
+           boot->look != NULL && event_add(boot->sigterm, NULL) == 0 &&
+           event_add(boot->sigint, NULL) == 0 && event_add(boot->sighup, NULL) == 0;
 }
 
 /* Workers must not get the signals: the main thread has them. */
@@ -223,7 +236,8 @@ static void block_signals(bool blocked)
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT); /* all three cannot fail for valid signals */
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP); /* none of these can fail for valid signals */
     int rc = pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
     gw_assert(rc == 0);
 }
@@ -312,6 +326,8 @@ static void stop(struct boot *boot)
         event_free(boot->sigterm);
     if (boot->sigint != NULL)
         event_free(boot->sigint);
+    if (boot->sighup != NULL)
+        event_free(boot->sighup);
     if (boot->look != NULL)
         event_free(boot->look);
     if (boot->base != NULL)
@@ -339,6 +355,15 @@ static enum boot_end end_of(const struct boot *boot, enum gw_status status)
     return boot->is_unfit ? BOOT_UNFIT : BOOT_FAILED;
 }
 
+/* What means nothing here must not kill it either: callers would lose their answers. */
+static void ignore_signals(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
+    (void)signal(SIGXFSZ, SIG_IGN); /* writes over a limit of file sizes say EFBIG */
+    (void)signal(SIGUSR1, SIG_IGN);
+    (void)signal(SIGUSR2, SIG_IGN); /* none of these can fail for valid signals */
+}
+
 enum boot_end boot_serve(struct conf *conf, bool accepts_dropped, struct gw_error *err)
 {
     struct boot *boot = calloc(1, sizeof(*boot));
@@ -348,8 +373,7 @@ enum boot_end boot_serve(struct conf *conf, bool accepts_dropped, struct gw_erro
     }
     boot->conf = conf;
     boot->accepts_dropped = accepts_dropped;
-    (void)signal(SIGPIPE, SIG_IGN); /* writes say EPIPE */
-    (void)signal(SIGXFSZ, SIG_IGN); /* writes over a limit of file sizes say EFBIG */
+    ignore_signals();
     /* The loops share nothing, but libevent's source of random numbers for DNS is one. */
     if (evthread_use_pthreads() != 0) {
         free(boot);

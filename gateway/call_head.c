@@ -74,6 +74,21 @@ static bool is_stray_tracestate(const struct http_head *head, struct span name)
     return span_equal_nocase(name, SPAN("tracestate")) && !read_traceparent(head, &id, &flags);
 }
 
+/* What the route gives this field for is Recibo's to say; a digest of the body as it came
+ * would be wrong of the body as it goes. */
+static bool is_given_to_id(const struct flow *flow, struct span name)
+{
+    static const struct span of_body[] = {
+        {"Content-Digest", 14}, {"Repr-Digest", 11}, {"Digest", 6}, {"Content-MD5", 11}};
+    const struct add_id_policy *add_id = &flow->route->add_id;
+    if (add_id->to == ADD_ID_HEADER)
+        return header_same_cgi_name(name, add_id->header);
+    for (size_t i = 0; flow->splice.is_on && i < GW_COUNT(of_body); i++)
+        if (span_equal_nocase(name, of_body[i]))
+            return true;
+    return false;
+}
+
 /* May this field of the caller's go upstream as it is? */
 static bool passes(const struct flow *flow, const struct http_field *field)
 {
@@ -86,9 +101,10 @@ static bool passes(const struct flow *flow, const struct http_field *field)
     if (is_counted_hop(head, field->name) || span_equal_nocase(field->name, SPAN("Host")) ||
         span_equal_nocase(field->name, SPAN("traceparent")) ||
         is_stray_tracestate(head, field->name) ||
-        header_named_by_connection(head->fields, head->field_count, field->name))
+        header_named_by_connection(head->fields, head->field_count, field->name) ||
+        is_given_to_id(flow, field->name))
         return false;
-    if (route->owner_index != ROUTE_NO_OWNER) {
+    if (route->owner_index != ROUTE_NO_OWNER && route->mode != ROUTE_OBSERVE) {
         const struct conf_owner *entry = &flow->conf->owners[route->owner_index];
         /* What a CGI program would take for the owner's own field was never looked at (FWD-8). */
         if (entry->header.len > 0 && header_is_look_alike(field->name, entry->header))
@@ -122,18 +138,22 @@ static bool add_host(struct flow *flow)
     return add(flow, SPAN("Host"), host);
 }
 
-void call_head_trace(struct flow *flow)
+static void fresh_trace(struct flow *flow)
 {
-    struct span id, flags;
     uint8_t bytes[16];
     char text[33];
-    if (read_traceparent(flow->head, &id, &flags)) {
-        flow->trace_id = id;
-        return;
-    }
     worker_ports(flow->worker)->random(bytes, sizeof(bytes));
     gw_hex(bytes, sizeof(bytes), text);
     flow->trace_id = arena_print(flow->arena, "%s", text);
+}
+
+void call_head_trace(struct flow *flow)
+{
+    struct span id, flags;
+    if (read_traceparent(flow->head, &id, &flags))
+        flow->trace_id = id;
+    else
+        fresh_trace(flow);
 }
 
 static bool add_trace(struct flow *flow)
@@ -141,13 +161,22 @@ static bool add_trace(struct flow *flow)
     struct span id, flags = SPAN("00");
     uint8_t bytes[8];
     char parent[17];
-    (void)read_traceparent(flow->head, &id, &flags); /* the id is in flow->trace_id already */
+    if (flow->head != NULL)
+        (void)read_traceparent(flow->head, &id, &flags); /* the id is in flow->trace_id already */
     worker_ports(flow->worker)->random(bytes, sizeof(bytes));
     bytes[0] |= 1; /* a parent id of zeros would be no id */
     gw_hex(bytes, sizeof(bytes), parent);
     struct span value = arena_print(flow->arena, "00-%.*s-%s-%.*s", (int)flow->trace_id.len,
                                     flow->trace_id.ptr, parent, (int)flags.len, flags.ptr);
     return value.len > 0 && add(flow, SPAN("traceparent"), value);
+}
+
+static bool add_operation_id(struct flow *flow)
+{
+    const struct add_id_policy *add_id = &flow->route->add_id;
+    bool has_operation = flow->row.operation_id[0] != '\0'; /* what passes unprotected has none */
+    return add_id->to != ADD_ID_HEADER || !has_operation ||
+           add(flow, add_id->header, span_str(flow->row.operation_id));
 }
 
 static bool add_hops_left(struct flow *flow)
@@ -162,8 +191,10 @@ static bool add_hops_left(struct flow *flow)
 
 static bool add_via(struct flow *flow)
 {
-    struct span value = arena_print(flow->arena, "1.%u %.*s", flow->head->minor % 10u,
-                                    (int)flow->conf->via_name.len, flow->conf->via_name.ptr);
+    /* What nobody asked for comes from here, as HTTP/1.1. */
+    unsigned minor = flow->head == NULL ? 1 : flow->head->minor % 10u;
+    struct span value = arena_print(flow->arena, "1.%u %.*s", minor, (int)flow->conf->via_name.len,
+                                    flow->conf->via_name.ptr);
     return add(flow, SPAN("Via"), value);
 }
 
@@ -202,6 +233,24 @@ bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t leng
             return false;
     if (flow->route->mode == ROUTE_ENFORCE && !add(flow, SPAN("Accept-Encoding"), SPAN("identity")))
         return false;
-    return add_via(flow) && add_hops_left(flow) && forwarded_write(flow) && add_trace(flow) &&
-           add_framing(flow, framing, length) && http1_write_end_of_head(&flow->call_head);
+    return add_operation_id(flow) && add_via(flow) && add_hops_left(flow) &&
+           forwarded_write(flow) && add_trace(flow) && add_framing(flow, framing, length) &&
+           http1_write_end_of_head(&flow->call_head);
+}
+
+bool call_head_write_probe(struct flow *flow, struct span target)
+{
+    const struct upstream_policy *upstream = flow->route->upstream;
+    struct span prefix = upstream->path_prefix;
+    struct span host = upstream->host_header.len > 0 ? upstream->host_header : upstream->authority;
+    struct span whole = arena_print(flow->arena, "%.*s%.*s", (int)prefix.len, prefix.ptr,
+                                    (int)target.len, target.ptr);
+    gw_buf_clear(&flow->call_head);
+    fresh_trace(flow);
+    return whole.len > 0 && flow->trace_id.len > 0 &&
+           http1_write_request_line(&flow->call_head, SPAN("GET"), whole) &&
+           add(flow, SPAN("Host"), host) && add(flow, SPAN("Accept"), SPAN("*/*")) &&
+           add(flow, SPAN("Accept-Encoding"), SPAN("identity")) && add_via(flow) &&
+           add_trace(flow) && add_framing(flow, CALL_NO_BODY, 0) &&
+           http1_write_end_of_head(&flow->call_head);
 }

@@ -180,10 +180,19 @@ static void linger(struct client *client)
     client_want_read(client, true);
 }
 
+/* An answer that broke off ends in a reset: callers who take an orderly end for the end of the
+ * answer would read the piece as a whole one, whatever its length says. */
+static void reset(struct client *client)
+{
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* else it closes */
+    client_die(client);
+}
+
 void client_reply_is_out(struct client *client)
 {
     if (client->abort_after) {
-        client_die(client);
+        reset(client);
     } else if (client->close_after) {
         linger(client);
     } else if (!client->message_done) {

@@ -5,7 +5,9 @@
 #define RECIBO_GATEWAY_FLOW_H
 
 #include "gateway/board.h"
+#include "gateway/splice.h"
 #include "gateway/upstream/upstream.h"
+#include "policy/probe.h"
 
 #include <sys/types.h>
 
@@ -24,6 +26,7 @@ enum flow_source {
     FLOW_FROM_RECOVERY,  /* a dead lease; enters at record */
     FLOW_FROM_RETENTION, /* a time is over; enters at record */
     FLOW_FROM_EVIDENCE,  /* request evidence is kept no longer; enters at record */
+    FLOW_FROM_PROBE,     /* the time to ask the upstream has come; enters at probe */
 };
 
 struct worker;
@@ -70,6 +73,19 @@ struct flow_stream_events {
     void (*broken)(struct flow *flow, enum problem problem);
 };
 
+/* What a probe brings (gateway/rooms/probe.c), for the room record. */
+struct probe_finding {
+    enum probe_says says;
+    struct probe_record record;
+    int64_t asked_ms;   /* when the question went out */
+    int64_t due_ms;     /* that it was asked for */
+    struct span answer; /* packed message to replay; empty: none */
+    bool has_answer;
+    bool gives_up; /* the question cannot be put: not by itself any more */
+    bool moves;    /* it is written as a verdict */
+    bool is_over;  /* it is on record, or says nothing new of the row */
+};
+
 #define FLOW_TRAIL_LENGTH 16
 #define FLOW_TURNS_MAX    8 /* compare-and-set races in one room; more is a store under siege */
 
@@ -101,6 +117,8 @@ struct flow {
     enum body_state body_state;
     const struct flow_stream_events *stream_events; /* pass only */
     void *stream;                                   /* pass only: arena */
+    struct observer *observer;                      /* pass only: arena; NULL: not observed */
+    enum problem would_refuse; /* observed only: what enforce would have said in an earlier room */
 
     /* what the rooms found out */
     struct route_match match;
@@ -112,8 +130,9 @@ struct flow {
     struct span labels;  /* packed */
     struct span trace_id;
     struct board_ticket ticket;
-    struct board_waiter *waiter; /* NULL: not waiting */
-    void *wait_timer;            /* worker_timer */
+    struct board_waiter *waiter;   /* NULL: not waiting */
+    struct waiting_state *waiting; /* of all its rounds; arena; NULL: has not waited yet */
+    void *wait_timer;              /* worker_timer */
 
     /* the receipt */
     struct store_op op;   /* at most one store operation at a time */
@@ -124,6 +143,7 @@ struct flow {
     struct attempt_record attempt;
     int64_t lease_ticks; /* the monotonic end of our own lease */
     bool contradicts;    /* what is being recorded speaks against a verdict */
+    bool settles;        /* ... gives an operation that was in doubt its outcome */
 
     /* the attempt */
     struct upstream_call *call; /* NULL: none under way */
@@ -131,7 +151,12 @@ struct flow {
     struct upstream_facts facts;
     struct upstream_answer answer;
     struct classify_result result;
-    struct flow *late; /* the flow that will take the late answer */
+    struct flow *late;           /* the flow that will take the late answer */
+    struct splice splice;        /* where the operation id goes into the body */
+    struct probe_finding *probe; /* FLOW_FROM_PROBE only: arena */
+    /* Whoever started the flow is told when it has left; NULL: nobody. */
+    void (*on_leave)(struct flow *flow, void *ctx);
+    void *on_leave_ctx;
 
     /* the reply */
     enum outcome outcome;

@@ -11,6 +11,7 @@ static bool copy_spans(struct flow *late, const struct flow *flow)
            arena_copy(arena, flow->scope, &late->scope) &&
            arena_copy(arena, flow->key, &late->key) &&
            arena_copy(arena, flow->attempt.upstream, &late->attempt.upstream) &&
+           arena_copy(arena, flow->attempt.reason, &late->attempt.reason) &&
            arena_copy(arena, flow->attempt.trace_id, &late->attempt.trace_id) &&
            arena_copy(arena, flow->attempt.conf_hash, &late->attempt.conf_hash);
 }
@@ -24,6 +25,8 @@ static struct flow *make(struct flow *flow)
     late->identity = flow->identity;
     late->attempt = flow->attempt;
     late->lease_ticks = flow->lease_ticks;
+    /* Whose answer it will be: the key may belong to another operation by then. */
+    memcpy(late->row.operation_id, flow->row.operation_id, sizeof(late->row.operation_id));
     if (!copy_spans(late, flow)) {
         flow_run(late, FLOW_ROOM_leave);
         return NULL;

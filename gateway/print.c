@@ -36,6 +36,15 @@ enum problem print_check_head(struct flow *flow, struct span *ret_detail)
     return PROBLEM_MEDIA_TYPE;
 }
 
+/* A flow that only asks what would happen has no worker: its nodes lie in its arena. */
+static struct json_node *take_nodes(struct flow *flow, uint32_t count, uint32_t **ret_order)
+{
+    if (flow->worker != NULL)
+        return worker_json_nodes(flow->worker, count, ret_order);
+    *ret_order = arena_take(flow->arena, count * sizeof(**ret_order));
+    return *ret_order == NULL ? NULL : arena_take(flow->arena, count * sizeof(struct json_node));
+}
+
 static enum problem parse_json(struct flow *flow, struct parsed_body *ret, struct span *ret_detail)
 {
     const struct json_limits limits = {.depth_max = PRINT_JSON_DEPTH_MAX,
@@ -44,7 +53,7 @@ static enum problem parse_json(struct flow *flow, struct parsed_body *ret, struc
     struct json_fault fault = {0, ""};
     uint32_t count = 0;
     if (json_count(text, &limits, &count, &fault)) {
-        struct json_node *nodes = worker_json_nodes(flow->worker, count, &ret->order);
+        struct json_node *nodes = take_nodes(flow, count, &ret->order);
         if (nodes == NULL)
             return PROBLEM_OVERLOADED;
         ret->is_json = json_parse(text, &limits, nodes, ret->order, count, &ret->doc, &fault);

@@ -26,6 +26,9 @@ enum problem print_check_head(struct flow *flow, struct span *ret_detail);
 enum problem print_parse(struct flow *flow, struct parsed_body *ret, struct span *ret_detail);
 /* flow->print and flow->members; false: out of memory. */
 bool print_compute(struct flow *flow, struct parsed_body *body) GW_MUST_CHECK;
+/* The text of one label, not cut yet; false: it is not in this request. */
+bool print_label_text(struct flow *flow, const struct parsed_body *body,
+                      const struct label_policy *label, struct span *ret_text);
 /* flow->labels; false: out of memory. */
 bool print_labels(struct flow *flow, const struct parsed_body *body) GW_MUST_CHECK;
 /* flow->packed_request: what the operator will see of the request; empty when the

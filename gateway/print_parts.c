@@ -95,8 +95,8 @@ bool print_path_text(const struct flow *flow, struct span name, struct span *ret
     return false;
 }
 
-static bool label_text(struct flow *flow, const struct parsed_body *body,
-                       const struct label_policy *label, struct span *ret_text)
+bool print_label_text(struct flow *flow, const struct parsed_body *body,
+                      const struct label_policy *label, struct span *ret_text)
 {
     bool is_string = false;
     switch (label->from) {
@@ -122,7 +122,7 @@ bool print_labels(struct flow *flow, const struct parsed_body *body)
     uint32_t count = 0;
     for (uint32_t i = 0; i < flow->route->label_count; i++) {
         struct span text;
-        if (!label_text(flow, body, &flow->route->labels[i], &text) || text.len == 0)
+        if (!print_label_text(flow, body, &flow->route->labels[i], &text) || text.len == 0)
             continue;
         if (text.len > LABEL_VALUE_BYTES)
             text.len = LABEL_VALUE_BYTES;

@@ -147,6 +147,13 @@ void receipts_lost_attempt(struct flow *flow)
                                             .upstream = SPAN("")};
 }
 
+int64_t receipts_probe_due_ms(const struct flow *flow)
+{
+    bool in_doubt = flow->row.receipt.state == RECEIPT_UNKNOWN;
+    return in_doubt && flow->route != NULL ? probe_first_ms(flow->route, flow->attempt.ended_ms)
+                                           : 0;
+}
+
 bool receipts_add_attempt(struct flow *flow)
 {
     struct attempt_record *attempts = NULL;
@@ -171,6 +178,19 @@ bool receipts_add_attempt(struct flow *flow)
               arena_copy(flow->arena, gw_buf_span(&packed), &flow->row.attempts);
     gw_buf_fini(&packed);
     return ok;
+}
+
+bool receipts_has_attempt(struct flow *flow)
+{
+    struct attempt_record *attempts = NULL;
+    uint32_t count = 0;
+    if (attempts_decode(flow->arena, flow->row.attempts, &attempts, &count) != GW_OK)
+        count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (attempts[i].token == flow->attempt.token && attempts[i].end == flow->attempt.end &&
+            attempts[i].ended_ms == flow->attempt.ended_ms)
+            return true;
+    return false;
 }
 
 bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer, bool set_request)
@@ -209,6 +229,30 @@ void receipts_log_move(const struct flow *flow, enum receipt_event_kind event)
         GW_LOG_END};
     bool in_doubt = flow->row.receipt.state == RECEIPT_UNKNOWN;
     gw_log(in_doubt ? GW_LOG_WARN : GW_LOG_DEBUG, "receipt.moved", pairs);
+}
+
+static void log_attempt(const struct flow *flow, const char *event, struct span state)
+{
+    const struct gw_log_pair pairs[] = {{"flow", {NULL, 0}, (int64_t)flow->id},
+                                        {"operation", span_str(flow->row.operation_id), 0},
+                                        {"route", flow->route->name, 0},
+                                        {"state", state, 0},
+                                        {"attempt", {NULL, 0}, flow->attempt.number},
+                                        {"status", {NULL, 0}, flow->attempt.status},
+                                        {"trace", flow->attempt.trace_id, 0},
+                                        GW_LOG_END};
+    gw_log(GW_LOG_WARN, event, pairs);
+}
+
+void receipts_log_contradiction(const struct flow *flow)
+{
+    log_attempt(flow, "receipt.contradicted",
+                span_str(receipt_public_state(flow->row.receipt.state)));
+}
+
+void receipts_log_forgotten(const struct flow *flow)
+{
+    log_attempt(flow, "receipt.answer_forgotten", SPAN("none"));
 }
 
 void receipts_log_failure(const struct flow *flow)

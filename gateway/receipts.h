@@ -20,8 +20,12 @@ GW_MUST_CHECK enum receipt_verdict receipts_claim_again(struct flow *flow, uint3
 GW_MUST_CHECK enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect);
 /* flow->attempt becomes the attempt of flow->row, whose holder is gone. */
 void receipts_lost_attempt(struct flow *flow);
+/* When flow->row, as it is to be written, is asked about first; flow->attempt has ended. */
+int64_t receipts_probe_due_ms(const struct flow *flow);
 /* Adds flow->attempt to the row's packed attempts; false: out of memory. */
 bool receipts_add_attempt(struct flow *flow) GW_MUST_CHECK;
+/* Is the very end of flow->attempt in the row's evidence already? */
+bool receipts_has_attempt(struct flow *flow);
 /* Fills flow->op with a compare-and-set of flow->row on `expect` and submits it. */
 bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer,
                       bool set_request) GW_MUST_CHECK;
@@ -29,6 +33,10 @@ bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer,
 bool receipts_look_up(struct flow *flow) GW_MUST_CHECK;
 /* flow->row is on record: says so; what came in doubt is a warning. */
 void receipts_log_move(const struct flow *flow, enum receipt_event_kind event);
+/* flow->attempt speaks against what was decided, and is on record. */
+void receipts_log_contradiction(const struct flow *flow);
+/* flow->attempt was answered, and its operation's time is over: nobody will learn of it. */
+void receipts_log_forgotten(const struct flow *flow);
 /* What a caller is told as store-unavailable; the log says what the store said last. */
 void receipts_log_failure(const struct flow *flow);
 

@@ -4,9 +4,10 @@
 #include "base/log.h"
 
 #include <poll.h>
+#include <stdlib.h>
 
 #define STANDING_BYTES_MAX ((size_t)16 * 1024 * 1024)
-#define STANDING_PAGES_MAX 200 /* of one route; what is beyond makes no other message */
+#define STANDING_PAGES_MAX 20 /* of one route, the newest; one of the oldest is added */
 
 static void came(struct store_op *op, void *ctx)
 {
@@ -55,12 +56,31 @@ enum gw_status standing_pauses(struct store *store, struct board *board, struct 
 
 /* ---- receipts and routes ---- */
 
+/* What stands between a row and its repeat. */
+enum loss { LOSS_NONE, LOSS_ROUTE, LOSS_TARGET, LOSS_SCOPE, LOSS_OWNER };
+static const char *const loss_words[] = {
+    [LOSS_NONE] = "",
+    [LOSS_ROUTE] = "no enforced route has this name",
+    [LOSS_TARGET] = "its requests lead to another route, or to none that is enforced",
+    [LOSS_SCOPE] = "its keys had another scope",
+    [LOSS_OWNER] = "its owner is none of those who can call",
+};
+
 struct judgement {
     struct store *store;
     const struct conf *conf;
     bool accepted; /* what would be forgotten is only told */
     uint32_t dropped;
+    char *work; /* owned; room to take a target apart */
+    size_t work_len;
     struct gw_error *err; /* about the first one */
+};
+
+/* What was found out about one route. */
+struct losses {
+    uint64_t count;
+    enum loss first;
+    bool is_part; /* not every row was looked at */
 };
 
 static bool is_guarded(const struct conf *conf, struct span name)
@@ -69,62 +89,121 @@ static bool is_guarded(const struct conf *conf, struct span name)
     return route != NULL && route->mode == ROUTE_ENFORCE;
 }
 
-/* Would a repeat find this row? */
-static bool is_found(const struct conf *conf, const struct store_row *row)
+/* Can the entry still say that a caller is this owner? */
+static bool has_owner(const struct conf_owner *entry, struct span owner)
 {
-    const struct route_policy *route = route_by_name(&conf->routes, row->route);
-    return route != NULL && route->mode == ROUTE_ENFORCE &&
-           span_equal(row->scope, route_scope(route));
+    bool found = entry->kind == OWNER_HEADER || /* whoever the front names */
+                 (entry->kind == OWNER_STATIC && span_equal(entry->owner, owner));
+    for (uint32_t i = 0; i < entry->key_count; i++)
+        found |= span_equal(entry->keys[i].owner, owner);
+    for (uint32_t i = 0; i < entry->user_count; i++)
+        found |= span_equal(entry->users[i].owner, owner);
+    for (uint32_t i = 0; i < entry->network_count; i++)
+        found |= span_equal(entry->networks[i].owner, owner);
+    return found;
 }
 
-static void drop(struct judgement *judgement, struct span route, uint64_t count)
+static bool make_work(struct judgement *judgement, size_t len)
 {
-    const struct gw_log_pair pairs[] = {
-        {"route", route, 0}, {"unknown", {NULL, 0}, (int64_t)count}, GW_LOG_END};
+    if (len <= judgement->work_len)
+        return true;
+    char *more = realloc(judgement->work, len);
+    if (more == NULL)
+        return false;
+    judgement->work = more;
+    judgement->work_len = len;
+    return true;
+}
+
+/* Would a repeat find this row? It is looked for as a request is: by its target. */
+static enum gw_status find_loss(struct judgement *judgement, const struct store_row *row,
+                                enum loss *ret_loss)
+{
+    const struct conf *conf = judgement->conf;
+    struct route_match match;
+    *ret_loss = LOSS_ROUTE;
+    if (!is_guarded(conf, row->route))
+        return GW_OK;
+    if (!make_work(judgement, 2 * row->target.len + 2))
+        return gw_error_set(judgement->err, GW_NOMEM, "out of memory");
+    *ret_loss = LOSS_TARGET;
+    if (route_find(&conf->routes, row->method, row->target, judgement->work, judgement->work_len,
+                   &match) != ROUTE_FOUND ||
+        match.route->mode != ROUTE_ENFORCE)
+        return GW_OK;
+    if (!span_equal(row->scope, route_scope(match.route))) {
+        *ret_loss = span_equal(match.route->name, row->route) ? LOSS_SCOPE : LOSS_TARGET;
+        return GW_OK;
+    }
+    bool is_known = has_owner(&conf->owners[match.route->owner_index], row->owner);
+    *ret_loss = is_known ? LOSS_NONE : LOSS_OWNER;
+    return GW_OK;
+}
+
+static void drop(struct judgement *judgement, struct span route, const struct losses *losses)
+{
+    const char *why = loss_words[losses->first];
+    const struct gw_log_pair pairs[] = {{"route", route, 0},
+                                        {"unknown", {NULL, 0}, (int64_t)losses->count},
+                                        {"why", span_str(why), 0},
+                                        GW_LOG_END};
     gw_log(judgement->accepted ? GW_LOG_WARN : GW_LOG_ERROR, "route.dropped", pairs);
     if (!judgement->accepted && judgement->dropped == 0)
         (void)gw_error_set(
             judgement->err, GW_INVALID,
-            "%llu unknown operations of route '%.*s' would lose their protection: their keys would "
-            "be taken for new. Keep its name, mode and scope, settle them, or use "
-            "--accept-dropped-routes",
-            (unsigned long long)count, (int)route.len, route.ptr); /* told by the caller */
+            "%s%llu unknown operations of route '%.*s' would lose their protection (%s): their "
+            "keys would be taken for new. Keep its name, mode, scope, path and owners, settle "
+            "them, or use --accept-dropped-routes",
+            losses->is_part ? "at least " : "", (unsigned long long)losses->count, (int)route.len,
+            route.ptr, why); /* told by the caller */
     judgement->dropped++;
 }
 
-/* One page of what is in doubt on a route: how many rows a repeat would not find. */
-static enum gw_status count_page(const struct judgement *judgement, struct span route,
-                                 int64_t *cursor, uint64_t *count)
+/* One page of what is in doubt on a route. */
+static enum gw_status look_at_page(struct judgement *judgement, const struct store_op *list,
+                                   int64_t *cursor, struct losses *losses)
 {
     struct arena *arena = arena_new(STANDING_BYTES_MAX);
     if (arena == NULL)
         return gw_error_set(judgement->err, GW_NOMEM, "out of memory");
-    struct store_op op = {.kind = STORE_LIST, .arena = arena};
-    op.in.list.filter.states = 1u << RECEIPT_UNKNOWN;
-    op.in.list.filter.route = route;
-    op.in.list.rows_max = STORE_PAGE_ROWS_MAX;
+    struct store_op op = *list;
+    op.arena = arena;
     op.in.list.cursor = *cursor;
     enum gw_status status = ask(judgement->store, &op, judgement->err);
-    for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++)
-        *count += !is_found(judgement->conf, &op.out.rows[i]);
+    for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++) {
+        enum loss loss = LOSS_NONE;
+        status = find_loss(judgement, &op.out.rows[i], &loss);
+        losses->first = losses->count == 0 ? loss : losses->first;
+        losses->count += loss != LOSS_NONE;
+    }
     *cursor = op.out.next_cursor;
     arena_free(arena);
     return status;
 }
 
-/* The route is there; its keys may have had another scope. */
-static enum gw_status judge_scope(struct judgement *judgement, struct span route)
+/* The route is there; its rows may have had another scope, path or owner. */
+static enum gw_status judge_rows(struct judgement *judgement, struct span route)
 {
+    struct store_op list = {.kind = STORE_LIST};
+    list.in.list.filter.states = 1u << RECEIPT_UNKNOWN;
+    list.in.list.filter.route = route;
+    list.in.list.rows_max = STORE_PAGE_ROWS_MAX;
+    struct losses losses = {0};
     enum gw_status status = GW_OK;
     int64_t cursor = 0;
-    uint64_t count = 0;
     for (uint32_t i = 0; i < STANDING_PAGES_MAX && status == GW_OK; i++) {
-        status = count_page(judgement, route, &cursor, &count);
+        status = look_at_page(judgement, &list, &cursor, &losses);
         if (cursor == 0)
             break;
     }
-    if (status == GW_OK && count > 0)
-        drop(judgement, route, count);
+    losses.is_part = cursor != 0;
+    if (status == GW_OK && losses.is_part) {
+        list.in.list.oldest_first = true;
+        cursor = 0;
+        status = look_at_page(judgement, &list, &cursor, &losses);
+    }
+    if (status == GW_OK && losses.count > 0)
+        drop(judgement, route, &losses);
     return status;
 }
 
@@ -138,9 +217,10 @@ static enum gw_status judge_unknowns(struct judgement *judgement)
     for (uint32_t i = 0; status == GW_OK && i < op.out.tally_count; i++) {
         const struct tally_entry *entry = &op.out.tally[i];
         if (is_guarded(judgement->conf, entry->route))
-            status = judge_scope(judgement, entry->route);
+            status = judge_rows(judgement, entry->route);
         else
-            drop(judgement, entry->route, entry->unknown);
+            drop(judgement, entry->route,
+                 &(struct losses){.count = entry->unknown, .first = LOSS_ROUTE});
     }
     arena_free(arena);
     return status;
@@ -159,9 +239,11 @@ static enum gw_status judge_leased(struct judgement *judgement)
     op.in.scan.rows_max = STORE_PAGE_ROWS_MAX;
     enum gw_status status = ask(judgement->store, &op, judgement->err);
     for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++) {
-        if (is_found(judgement->conf, &op.out.rows[i]))
+        enum loss loss = LOSS_NONE;
+        status = find_loss(judgement, &op.out.rows[i], &loss);
+        if (loss == LOSS_NONE)
             continue;
-        drop(judgement, op.out.rows[i].route, 1);
+        drop(judgement, op.out.rows[i].route, &(struct losses){.count = 1, .first = loss});
         break; /* enough to refuse; the others are counted when they are unknown */
     }
     arena_free(arena);
@@ -175,6 +257,7 @@ enum gw_status standing_routes(struct store *store, const struct conf *conf, boo
     enum gw_status status = judge_unknowns(&judgement);
     if (status == GW_OK)
         status = judge_leased(&judgement);
+    free(judgement.work);
     if (status != GW_OK)
         return status;
     return accepted || judgement.dropped == 0 ? GW_OK : GW_INVALID;

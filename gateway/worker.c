@@ -3,6 +3,7 @@
 #include "gateway/worker.h"
 #include "gateway/client.h"
 #include "gateway/late.h"
+#include "gateway/sources/observed.h"
 #include "gateway/sources/sources.h"
 
 #include "base/digest.h"
@@ -37,7 +38,8 @@ struct worker {
     struct event *inbox_event, *grace_timer;
     struct upstream_port *upstream;
     struct listeners *listeners;
-    struct sources *sources; /* of the first worker only */
+    struct sources *sources;   /* of the first worker only */
+    struct observed *observed; /* NULL: no route observes */
     struct gw_sha256 *sha256[WORKER_DIGESTS];
     struct flow *flows, *flow_grave;
     uint32_t flow_count, flows_max;
@@ -86,6 +88,11 @@ const struct conf *worker_conf(const struct worker *worker)
 size_t worker_flow_bytes_max(const struct worker *worker)
 {
     return worker->flow_bytes_max;
+}
+
+struct observed *worker_observed(const struct worker *worker)
+{
+    return worker->observed;
 }
 
 bool worker_is_draining(const struct worker *worker)
@@ -280,6 +287,8 @@ static void start_drain(struct store_op *op, void *ctx)
         older = flow->older;
         if (flow->source == FLOW_FROM_LATE)
             late_cancel(flow);
+        else if (flow->source == FLOW_FROM_PROBE && flow->call != NULL)
+            worker->ports.upstream->cancel(flow->call); /* the next life asks again */
     }
     const struct timeval tv = {.tv_sec = (time_t)(worker->grace_ms / 1000),
                                .tv_usec = (suseconds_t)(worker->grace_ms % 1000 * 1000)};
@@ -296,7 +305,7 @@ static bool is_finished(const struct worker *worker)
          client = client_next(client))
         if (client_holds_drain(client))
             return false;
-    return true;
+    return worker->observed == NULL || observed_is_finished(worker->observed);
 }
 
 /* Callers who came during the drain may come for ever; the end does not wait for them. */
@@ -418,6 +427,8 @@ enum gw_status worker_new(const struct worker_options *options, const struct wor
                                &worker->listeners, err);
     if (status == GW_OK && options->index == 0)
         status = sources_new(worker, &worker->sources, err);
+    if (status == GW_OK && conf_observed_bytes(conf) > 0)
+        status = observed_new(worker, &worker->observed, err);
     if (status != GW_OK) {
         worker_free(worker);
         return status;
@@ -459,6 +470,7 @@ void worker_free(struct worker *worker)
         return;
     gw_assert(!worker->started);
     sources_free(worker->sources);
+    observed_free(worker->observed);
     listeners_free(worker->listeners);
     upstream_port_free(worker->upstream);
     free_the_dead(worker);

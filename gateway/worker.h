@@ -41,6 +41,8 @@ struct upstream_port *worker_upstream(const struct worker *worker);
 struct event_base *worker_base(const struct worker *worker);
 const struct conf *worker_conf(const struct worker *worker);
 size_t worker_flow_bytes_max(const struct worker *worker);
+/* Where observed exchanges are noted; NULL: no route observes. */
+struct observed *worker_observed(const struct worker *worker);
 /* From the moment that /readyz says so, for all workers at once (any thread). */
 bool worker_is_draining(const struct worker *worker);
 /* Gives the flow its id, worker and conf; false: limit reached. */

@@ -41,9 +41,13 @@ static const uint8_t moves[RECEIPT_STATE_COUNT][RECEIPT_EVENT_COUNT] = {
 
 static bool is_stale(const struct receipt *cur, const struct receipt_event *ev);
 static bool starts_attempt(enum receipt_event_kind kind);
-static bool marks_allow(const struct receipt *cur, enum receipt_event_kind kind);
+static bool marks_allow(const struct receipt *cur, const struct receipt_event *ev);
+static bool says_not_run(enum receipt_state state);
+static void keep_times(const struct receipt *cur, struct receipt *next);
 static enum receipt_state after_not_run(const struct receipt *cur, enum receipt_event_kind kind);
+static bool is_held_by_evidence(const struct receipt *cur, enum receipt_event_kind kind);
 static uint32_t marks_after(const struct receipt *cur, const struct receipt_event *ev);
+static uint32_t contradict(enum receipt_state state, uint32_t marks);
 static void set_time(struct receipt *next, int64_t until_ms);
 
 enum receipt_verdict receipt_step(const struct receipt *cur, const struct receipt_event *ev,
@@ -55,7 +59,7 @@ enum receipt_verdict receipt_step(const struct receipt *cur, const struct receip
     if (is_stale(cur, ev))
         return RECEIPT_STALE;
     const uint8_t target = moves[cur->state][ev->kind];
-    if (target == 0 || !marks_allow(cur, ev->kind))
+    if (target == 0 || !marks_allow(cur, ev))
         return RECEIPT_ILLEGAL;
 
     struct receipt next = {.state = (enum receipt_state)(target - 1),
@@ -65,6 +69,10 @@ enum receipt_verdict receipt_step(const struct receipt *cur, const struct receip
                            .token = cur->token};
     if (next.state == RECEIPT_RELEASED)
         next.state = after_not_run(cur, ev->kind);
+    if (says_not_run(next.state) && is_held_by_evidence(cur, ev->kind))
+        next.state = RECEIPT_UNKNOWN;
+    if (ev->kind == RECEIPT_EV_CONTRADICT)
+        next.marks = contradict(next.state, next.marks);
     if (next.state == RECEIPT_CANCELLED) /* what is cancelled promises nothing any more */
         next.marks &= ~(uint32_t)RECEIPT_PROMISED;
     if (next.state == RECEIPT_ABSENT)
@@ -75,7 +83,10 @@ enum receipt_verdict receipt_step(const struct receipt *cur, const struct receip
         next.token = ev->token;
         next.attempt += next.attempt < UINT32_MAX; /* a number read from a disk may be the last */
     }
-    set_time(&next, ev->until_ms);
+    if (ev->kind == RECEIPT_EV_CONTRADICT && next.state == cur->state)
+        keep_times(cur, &next);
+    else
+        set_time(&next, ev->until_ms);
     gw_assert(receipt_is_sound(&next));
     *ret_next = next;
     return RECEIPT_MOVED;
@@ -89,6 +100,7 @@ static bool is_stale(const struct receipt *cur, const struct receipt_event *ev)
     case RECEIPT_EV_CLAIM:
     case RECEIPT_EV_DUE:
     case RECEIPT_EV_RESEND:
+    case RECEIPT_EV_CONTRADICT: /* of whichever attempt: it speaks of the operation */
         return false;
     case RECEIPT_EV_DISPATCH:
     case RECEIPT_EV_ANSWERED:
@@ -124,14 +136,32 @@ static bool starts_attempt(enum receipt_event_kind kind)
 }
 
 /* Moves that the table has, but not with these marks: nothing is started after
- * somebody asked to cancel, and only a verdict that nobody has seen is taken back. */
-static bool marks_allow(const struct receipt *cur, enum receipt_event_kind kind)
+ * somebody asked to cancel, only a verdict that nobody has seen is taken back, and what
+ * callers were told is never replaced. */
+static bool marks_allow(const struct receipt *cur, const struct receipt_event *ev)
 {
-    if (kind == RECEIPT_EV_REOPEN)
-        return (cur->marks & (RECEIPT_SETTLED | RECEIPT_CONSUMED)) == RECEIPT_SETTLED;
-    if (starts_attempt(kind) || kind == RECEIPT_EV_DEFER)
+    const uint32_t verdict = cur->marks & (RECEIPT_SETTLED | RECEIPT_CONSUMED);
+    if (ev->kind == RECEIPT_EV_REOPEN)
+        return verdict == RECEIPT_SETTLED;
+    if (ev->kind == RECEIPT_EV_ANSWERED && cur->state == RECEIPT_COMPLETED)
+        return verdict == RECEIPT_SETTLED || ev->none_was_told;
+    if (starts_attempt(ev->kind) || ev->kind == RECEIPT_EV_DEFER)
         return (cur->marks & RECEIPT_CANCEL_REQUESTED) == 0;
     return true;
+}
+
+static bool says_not_run(enum receipt_state state)
+{
+    return state == RECEIPT_RELEASED || state == RECEIPT_CANCELLED || state == RECEIPT_DEFERRED;
+}
+
+/* Something says that the operation ran, and no person has judged since he could see it:
+ * what speaks of one attempt only, and what the upstream does not find, free it no more. */
+static bool is_held_by_evidence(const struct receipt *cur, enum receipt_event_kind kind)
+{
+    const uint32_t marks = cur->marks & (RECEIPT_CONTRADICTED | RECEIPT_SETTLED);
+    return marks == RECEIPT_CONTRADICTED && kind != RECEIPT_EV_SETTLE_NOT_EXECUTED &&
+           kind != RECEIPT_EV_DEFER;
 }
 
 /* The one place where "it did not run" is turned into a state. It looks at the
@@ -159,6 +189,14 @@ static uint32_t without_verdict(uint32_t marks)
     return marks & ~(uint32_t)(RECEIPT_SETTLED | RECEIPT_CONSUMED);
 }
 
+/* A row in doubt, or whose attempt is under way, rests no longer on a verdict that is
+ * spoken against. What is settled stays so: a person may still take it back. */
+static uint32_t contradict(enum receipt_state state, uint32_t marks)
+{
+    bool is_open = receipt_is_leased(state) || state == RECEIPT_UNKNOWN;
+    return (is_open ? without_verdict(marks) : marks) | RECEIPT_CONTRADICTED;
+}
+
 static uint32_t marks_after(const struct receipt *cur, const struct receipt_event *ev)
 {
     const uint32_t marks = cur->marks;
@@ -172,7 +210,7 @@ static uint32_t marks_after(const struct receipt *cur, const struct receipt_even
     case RECEIPT_EV_RESEND:
         return consume(marks) | RECEIPT_RESENT;
     case RECEIPT_EV_ANSWERED:
-        if (cur->state != RECEIPT_SENT && cur->state != RECEIPT_UNKNOWN)
+        if (says_not_run(cur->state) || cur->state == RECEIPT_ABANDONED)
             return without_verdict(marks) | RECEIPT_CONTRADICTED;
         return without_verdict(marks);
     case RECEIPT_EV_PROBED_EXECUTED:
@@ -182,6 +220,7 @@ static uint32_t marks_after(const struct receipt *cur, const struct receipt_even
     case RECEIPT_EV_SETTLE_NOT_EXECUTED:
     case RECEIPT_EV_SETTLE_ABANDONED:
         return without_verdict(marks) | RECEIPT_SETTLED;
+    case RECEIPT_EV_CONTRADICT: /* the new state decides: contradict() */
     case RECEIPT_EV_DISPATCH:
     case RECEIPT_EV_REFUSED:
     case RECEIPT_EV_LOST:
@@ -195,6 +234,14 @@ static uint32_t marks_after(const struct receipt *cur, const struct receipt_even
         break;
     }
     return marks;
+}
+
+/* News of another attempt changes nothing about how long this one may take. */
+static void keep_times(const struct receipt *cur, struct receipt *next)
+{
+    next->lease_until_ms = cur->lease_until_ms;
+    next->due_ms = cur->due_ms;
+    next->expire_ms = cur->expire_ms;
 }
 
 /* until_ms means what the new state needs it for; a doubt needs none: it does not
@@ -230,6 +277,8 @@ struct receipt receipt_mark(const struct receipt *cur, uint32_t marks)
     gw_assert((marks & ~(uint32_t)RECEIPT_MARKS_ALL) == 0);
     struct receipt next = *cur;
     next.marks |= marks;
+    if ((marks & RECEIPT_CONTRADICTED) != 0)
+        next.marks = contradict(cur->state, next.marks);
     next.version++;
     gw_assert(receipt_is_sound(&next));
     return next;

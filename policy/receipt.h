@@ -58,6 +58,7 @@ struct receipt_event {
                          * COMPLETED,   RELEASED, CANCELLED), end of the tombstone (EXPIRE) */
     bool lease_is_dead; /* LAPSED: the holder is known to be gone, whatever the clock says */
     bool promises;      /* DEFER: the caller is told 202 */
+    bool none_was_told; /* ANSWERED: the row has no answer that a caller could have been told */
 };
 
 enum receipt_verdict {
@@ -68,15 +69,19 @@ enum receipt_verdict {
 
 /* Staleness is judged before legality: a late writer never looks like a bug.
  * *ret_next is written only for RECEIPT_MOVED. ANSWERED from RELEASED, DEFERRED,
- * CANCELLED or ABANDONED sets RECEIPT_CONTRADICTED; settle events set
+ * CANCELLED or ABANDONED sets RECEIPT_CONTRADICTED, CONTRADICT does always; settle events set
  * RECEIPT_SETTLED and clear RECEIPT_CONSUMED; REOPEN is legal only while SETTLED
  * and not CONSUMED, and clears both. A CLAIM of a SETTLED row sets CONSUMED (so do
  * DEFER, DUE and RESEND); ANSWERED and PROBED_EXECUTED clear both, since the row then
- * rests on no verdict. CLAIM, DEFER, DUE and RESEND are ILLEGAL once a cancel was
- * requested. DISPATCH, ANSWERED, REFUSED and LOST without a token are STALE. */
+ * rests on no verdict. ANSWERED from COMPLETED is legal only while no caller was told
+ * another answer: SETTLED and not CONSUMED, or none_was_told. A row that is CONTRADICTED,
+ * and not SETTLED since, becomes UNKNOWN where an event would call it not run, unless a
+ * person does (SETTLE_NOT_EXECUTED). CLAIM, DEFER, DUE and RESEND are ILLEGAL once a cancel
+ * was requested. DISPATCH, ANSWERED, REFUSED and LOST without a token are STALE. */
 GW_MUST_CHECK enum receipt_verdict
 receipt_step(const struct receipt *cur, const struct receipt_event *ev, struct receipt *ret_next);
-/* Adds marks without a move: version + 1. */
+/* Adds marks without a move: version + 1. A contradiction of a row in doubt or under way
+ * takes the verdict away that its attempt was built on. */
 struct receipt receipt_mark(const struct receipt *cur, uint32_t marks);
 /* May this come from a disk? Refuses unknown states, marks, times that do not fit the state. */
 bool receipt_is_sound(const struct receipt *r);

@@ -15,6 +15,20 @@ static const struct {
     {{"OPTIONS", 7}, METHOD_OPTIONS},
 };
 
+const char *route_mode_name(enum route_mode mode)
+{
+    switch (mode) {
+    case ROUTE_ENFORCE:
+        return "enforce";
+    case ROUTE_PASS:
+        return "pass";
+    case ROUTE_OBSERVE:
+        return "observe";
+    }
+    gw_assert(mode <= ROUTE_OBSERVE);
+    return "";
+}
+
 uint32_t route_method_bit(struct span method)
 {
     for (size_t i = 0; i < GW_COUNT(methods); i++)
@@ -80,7 +94,9 @@ static bool goes_before(const struct route_policy *a, const struct route_policy 
     int order = route_specificity(a, b);
     if (order != 0)
         return order < 0;
-    return a->mode == ROUTE_ENFORCE && b->mode != ROUTE_ENFORCE;
+    if (a->mode == ROUTE_ENFORCE || b->mode == ROUTE_ENFORCE)
+        return a->mode == ROUTE_ENFORCE && b->mode != ROUTE_ENFORCE;
+    return a->mode == ROUTE_OBSERVE && b->mode != ROUTE_OBSERVE;
 }
 
 struct best_route {
@@ -107,16 +123,21 @@ static struct best_route find_best(const struct route_table *table, uint32_t met
 
 /* ---- all readings ---- */
 
-/* The guarded route that is met, if any. */
-static const struct route_policy *guard_of(struct best_route best)
+static bool is_guarded(const struct route_table *table, const struct route_policy *route)
 {
-    return best.route != NULL && best.route->mode == ROUTE_ENFORCE ? best.route : NULL;
+    return route->mode == ROUTE_ENFORCE || (table->guards_observed && route->mode == ROUTE_OBSERVE);
+}
+
+/* The guarded route that is met, if any. */
+static const struct route_policy *guard_of(const struct route_table *table, struct best_route best)
+{
+    return best.route != NULL && is_guarded(table, best.route) ? best.route : NULL;
 }
 
 static bool has_guard(const struct route_table *table, uint32_t method_bit)
 {
     for (uint32_t i = 0; i < table->count; i++)
-        if (table->routes[i].mode == ROUTE_ENFORCE && (table->routes[i].methods & method_bit) != 0)
+        if (is_guarded(table, &table->routes[i]) && (table->routes[i].methods & method_bit) != 0)
             return true;
     return false;
 }
@@ -134,7 +155,7 @@ static bool readings_agree(const struct route_table *table, uint32_t method_bit,
             return true;
         if (next == PATH_TOO_MANY)
             return false; /* nobody needs a target with so many oddities */
-        const struct route_policy *met = guard_of(find_best(table, method_bit, reading));
+        const struct route_policy *met = guard_of(table, find_best(table, method_bit, reading));
         if (met != guard && (met != NULL || readings->breadth == PATH_PLAIN))
             return false;
     }
@@ -184,7 +205,7 @@ enum route_verdict route_find(const struct route_table *table, struct span metho
     const uint32_t method_bit = route_method_bit(method);
     const struct best_route best = find_best(table, method_bit, path);
     *ret_match = (struct route_match){.route = best.route};
-    if (is_ambiguous(table, method_bit, path, work, guard_of(best))) {
+    if (is_ambiguous(table, method_bit, path, work, guard_of(table, best))) {
         ret_match->route = NULL;
         return ROUTE_AMBIGUOUS_PATH;
     }

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "policy/canonical.h"
 #include "policy/json.h"
+#include "policy/template.h"
 
 /* A set of the status codes 100..599. */
 struct status_set {
@@ -22,7 +23,8 @@ static inline void status_set_add(struct status_set *set, uint16_t status)
     set->bits[(status - 100) / 64] |= (uint64_t)1 << ((status - 100) % 64);
 }
 
-enum route_mode { ROUTE_ENFORCE, ROUTE_PASS };
+enum route_mode { ROUTE_ENFORCE, ROUTE_PASS, ROUTE_OBSERVE };
+const char *route_mode_name(enum route_mode mode); /* "enforce" */
 enum route_method {
     METHOD_GET = 1 << 0,
     METHOD_HEAD = 1 << 1,
@@ -111,6 +113,29 @@ struct outcome_policy {
     uint32_t rule_count;
 };
 
+/* ---- asking the upstream what became of a lost call (SPEC 4; policy/probe.h judges) ---- */
+struct probe_policy {
+    bool is_on;
+    uint32_t line;                 /* of the configuration file */
+    struct target_template target; /* of the GET, after the prefix of the upstream's url */
+    bool has_executed, has_absent;
+    struct answer_rule executed, absent; /* their `means` does not count */
+    uint16_t answer_status;              /* what to replay when it ran; 0: nothing */
+    bool answer_has_body;
+    struct json_pointer answer_body; /* where in the probe's answer its body stands */
+    bool absent_is_proof;            /* absent_is: proof */
+    int64_t every_ms;
+    uint32_t attempts_max;
+};
+
+/* ---- telling the upstream the operation id ---- */
+enum add_id_to { ADD_ID_NOWHERE, ADD_ID_HEADER, ADD_ID_JSON };
+struct add_id_policy {
+    enum add_id_to to;
+    struct span header;          /* ADD_ID_HEADER */
+    struct json_pointer pointer; /* ADD_ID_JSON: at least one step; its parent is an object */
+};
+
 struct breaker_policy {
     bool is_on;
     uint32_t unknowns;      /* opens at this many ... */
@@ -159,6 +184,8 @@ struct route_policy {
     uint32_t label_count;
     struct outcome_policy outcome;
     struct breaker_policy breaker;
+    struct probe_policy probe;
+    struct add_id_policy add_id;
     int64_t pending_wait_ms; /* on_pending.wait; 0: 409 at once */
     int64_t retention_ms, tombstone_ms, quiet_ms;
     uint64_t request_body_max, replay_body_max;
@@ -182,6 +209,7 @@ struct route_policy {
 struct route_table {
     const struct route_policy *routes;
     uint32_t count;
+    bool guards_observed; /* judge targets as if observed routes were enforced */
 };
 /* NULL: it is not configured (any more). */
 const struct route_policy *route_by_name(const struct route_table *table, struct span name);

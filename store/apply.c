@@ -2,15 +2,14 @@
  * operation reads and makes room first and writes last, so that whatever stops
  * it early has changed nothing. It must never decide anything about a receipt
  * beyond comparing versions. */
+#include "store/apply.h"
 #include "store/page.h"
-#include "store/table.h"
-
-#define AUDIT_TEXT_BYTES_MAX ((size_t)64 << 10)
 
 bool op_writes(const struct store_op *op)
 {
     return op->kind == STORE_CLAIM || op->kind == STORE_ADVANCE || op->kind == STORE_TOUCH ||
-           op->kind == STORE_PAUSE;
+           op->kind == STORE_PAUSE || op->kind == STORE_NOTE || op->kind == STORE_PLAN_SET ||
+           op->kind == STORE_OBSERVE;
 }
 
 enum gw_status op_no_memory(struct gw_error *err)
@@ -18,8 +17,7 @@ enum gw_status op_no_memory(struct gw_error *err)
     return gw_error_set(err, GW_NOMEM, "the memory of the request is used up");
 }
 
-/* The operation fails, its batch goes on. Only before its first write. */
-static enum gw_status fail_alone(struct store_op *op, enum gw_status status)
+enum gw_status op_fail_alone(struct store_op *op, enum gw_status status)
 {
     gw_assert(status != GW_OK);
     op->out.status = status;
@@ -28,7 +26,7 @@ static enum gw_status fail_alone(struct store_op *op, enum gw_status status)
     return GW_OK;
 }
 
-static enum gw_status found(struct store_op *op, enum store_found what)
+enum gw_status op_found(struct store_op *op, enum store_found what)
 {
     op->out.found = what;
     if (what == STORE_NONE)
@@ -51,7 +49,7 @@ static enum gw_status check_for_write(const struct store_row *row, struct gw_err
     return status;
 }
 
-static enum gw_status check_audit(const struct audit_entry *entry, struct gw_error *err)
+enum gw_status audit_check(const struct audit_entry *entry, struct gw_error *err)
 {
     if (entry == NULL)
         return GW_OK;
@@ -121,15 +119,15 @@ static enum gw_status read_holder(struct store_backend *backend, struct store_op
     if (status == GW_OK)
         status = load_bodies(backend, op, wants_answer && row->answer_kept ? LOAD_ANSWER : 0, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
-    return found(op, is_same_claim(row, wanted) ? STORE_WON : STORE_HELD);
+        return op_fail_alone(op, status);
+    return op_found(op, is_same_claim(row, wanted) ? STORE_WON : STORE_HELD);
 }
 
 static enum gw_status apply_claim(struct store_backend *backend, struct store_op *op,
                                   struct gw_error *err)
 {
     if (!make_room(op))
-        return fail_alone(op, op_no_memory(err));
+        return op_fail_alone(op, op_no_memory(err));
     struct store_row *row = op->out.rows;
     *row = *op->in.claim.row;
     row->id = 0;
@@ -138,7 +136,7 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
     row->answer_kept = false;
     enum gw_status status = check_for_write(row, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
+        return op_fail_alone(op, status);
     int64_t id = 0;
     status = backend->table->insert(backend, row, &id, err);
     if (status != GW_OK)
@@ -146,7 +144,7 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
     if (id == 0)
         return read_holder(backend, op, err);
     row->id = id;
-    return found(op, STORE_WON);
+    return op_found(op, STORE_WON);
 }
 
 static enum gw_status apply_lookup(struct store_backend *backend, struct store_op *op,
@@ -155,7 +153,7 @@ static enum gw_status apply_lookup(struct store_backend *backend, struct store_o
     struct row_key key = {.by = ROW_BY_IDENTITY, .identity = op->in.lookup.identity};
     bool is_there = false;
     if (!make_room(op))
-        return fail_alone(op, op_no_memory(err));
+        return op_fail_alone(op, op_no_memory(err));
     enum gw_status status = get_row(backend, &key, op, &is_there, err);
     if (status == GW_OK && is_there)
         status = check_identity(op->out.rows, op->in.lookup.owner, op->in.lookup.scope,
@@ -163,8 +161,8 @@ static enum gw_status apply_lookup(struct store_backend *backend, struct store_o
     if (status == GW_OK && is_there)
         status = load_bodies(backend, op, op->in.lookup.load, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
-    return found(op, is_there ? STORE_HELD : STORE_NONE);
+        return op_fail_alone(op, status);
+    return op_found(op, is_there ? STORE_HELD : STORE_NONE);
 }
 
 static enum gw_status apply_find(struct store_backend *backend, struct store_op *op,
@@ -173,13 +171,13 @@ static enum gw_status apply_find(struct store_backend *backend, struct store_op 
     struct row_key key = {.by = ROW_BY_OPERATION, .operation_id = op->in.find.operation_id};
     bool is_there = false;
     if (!make_room(op))
-        return fail_alone(op, op_no_memory(err));
+        return op_fail_alone(op, op_no_memory(err));
     enum gw_status status = get_row(backend, &key, op, &is_there, err);
     if (status == GW_OK && is_there)
         status = load_bodies(backend, op, op->in.find.load, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
-    return found(op, is_there ? STORE_HELD : STORE_NONE);
+        return op_fail_alone(op, status);
+    return op_found(op, is_there ? STORE_HELD : STORE_NONE);
 }
 
 /* Repeats are counted without a new version, so a writer's copy may be behind:
@@ -192,6 +190,20 @@ static void merge_repeats(struct store_row *merged, const struct store_row *cur,
     merged->last_repeat_ms = begins || next->last_repeat_ms > cur->last_repeat_ms
                                  ? next->last_repeat_ms
                                  : cur->last_repeat_ms;
+}
+
+/* Who is on a doubt and what probes found of it belong to that doubt: one that begins
+ * has nobody and nothing yet. Only a doubt is asked about. */
+static void merge_doubt(struct store_row *merged, const struct store_row *cur)
+{
+    if (merged->receipt.state != RECEIPT_UNKNOWN)
+        merged->probe_due_ms = 0;
+    if (merged->receipt.state != RECEIPT_UNKNOWN || !receipt_is_leased(cur->receipt.state))
+        return;
+    merged->claimed_by = merged->probes = span_of("", 0);
+    merged->claimed_ms = 0;
+    merged->probe = PROBE_NONE;
+    merged->probe_count = 0;
 }
 
 /* A lease stays dead until a fresh token replaces it, whoever writes to the row. */
@@ -218,6 +230,7 @@ static void merge(const struct store_row *cur, const struct store_op *op, struct
     ret->answer_kept = op->in.advance.set_answer ? next->answer.len > 0 : cur->answer_kept;
     ret->request = op->in.advance.set_request ? next->request : span_of("", 0);
     merge_repeats(ret, cur, next);
+    merge_doubt(ret, cur);
 }
 
 static bool receipts_are_equal(const struct receipt *a, const struct receipt *b)
@@ -225,6 +238,16 @@ static bool receipts_are_equal(const struct receipt *a, const struct receipt *b)
     return a->state == b->state && a->attempt == b->attempt && a->version == b->version &&
            a->marks == b->marks && a->token == b->token && a->lease_until_ms == b->lease_until_ms &&
            a->due_ms == b->due_ms && a->expire_ms == b->expire_ms;
+}
+
+/* A doubt that began has dropped what the writer may still have had. */
+static bool doubts_are_equal(const struct store_row *cur, const struct store_row *next)
+{
+    if (cur->receipt.state == RECEIPT_UNKNOWN && cur->claimed_ms == 0 && cur->probe_count == 0)
+        return true;
+    return cur->claimed_ms == next->claimed_ms && cur->probe_count == next->probe_count &&
+           cur->probe == next->probe && span_equal(cur->claimed_by, next->claimed_by) &&
+           span_equal(cur->probes, next->probes);
 }
 
 /* Did this very operation write the row that is there? Token, state and version
@@ -238,7 +261,7 @@ static enum gw_status is_own_result(struct store_backend *backend, const struct 
     *ret_own = receipts_are_equal(&cur->receipt, &next->receipt) &&
                cur->updated_ms == next->updated_ms && cur->end == next->end &&
                cur->status == next->status && span_equal(cur->attempts, next->attempts) &&
-               cur->answer_kept == kept;
+               cur->answer_kept == kept && doubts_are_equal(cur, next);
     if (!*ret_own || op->in.advance.audit == NULL)
         return GW_OK;
     return backend->table->audit_has(backend, op->in.advance.audit, ret_own, err);
@@ -250,12 +273,12 @@ static enum gw_status judge_other_version(struct store_backend *backend, struct 
     bool own = false;
     enum gw_status status = is_own_result(backend, op, &own, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
-    return found(op, own ? STORE_WON : STORE_STALE);
+        return op_fail_alone(op, status);
+    return op_found(op, own ? STORE_WON : STORE_STALE);
 }
 
-static enum gw_status write_audit(struct store_backend *backend, const struct audit_entry *entry,
-                                  struct gw_error *err)
+enum gw_status audit_write(struct store_backend *backend, const struct audit_entry *entry,
+                           struct gw_error *err)
 {
     return entry == NULL ? GW_OK : backend->table->audit_add(backend, entry, err);
 }
@@ -266,11 +289,11 @@ static enum gw_status write_removal(struct store_backend *backend, struct store_
     struct store_row *row = op->out.rows;
     enum gw_status status = backend->table->remove(backend, row, err);
     if (status == GW_OK)
-        status = write_audit(backend, op->in.advance.audit, err);
+        status = audit_write(backend, op->in.advance.audit, err);
     row->receipt = op->in.advance.next->receipt;
     row->lease_is_dead = false;
     row->answer_kept = false;
-    return status == GW_OK ? found(op, STORE_WON) : status;
+    return status == GW_OK ? op_found(op, STORE_WON) : status;
 }
 
 static enum gw_status write_change(struct store_backend *backend, struct store_op *op,
@@ -280,15 +303,15 @@ static enum gw_status write_change(struct store_backend *backend, struct store_o
     merge(&old, op, op->out.rows);
     enum gw_status status = check_for_write(op->out.rows, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
+        return op_fail_alone(op, status);
     const struct row_change change = {.old = &old,
                                       .row = op->out.rows,
                                       .set_answer = op->in.advance.set_answer,
                                       .set_request = op->in.advance.set_request};
     status = backend->table->update(backend, &change, err);
     if (status == GW_OK)
-        status = write_audit(backend, op->in.advance.audit, err);
-    return status == GW_OK ? found(op, STORE_WON) : status;
+        status = audit_write(backend, op->in.advance.audit, err);
+    return status == GW_OK ? op_found(op, STORE_WON) : status;
 }
 
 static enum gw_status apply_advance(struct store_backend *backend, struct store_op *op,
@@ -300,14 +323,14 @@ static enum gw_status apply_advance(struct store_backend *backend, struct store_
     bool removes = next->receipt.state == RECEIPT_ABSENT;
     gw_assert(removes || next->receipt.version != op->in.advance.expect_version);
     if (!make_room(op))
-        return fail_alone(op, op_no_memory(err));
-    enum gw_status status = check_audit(op->in.advance.audit, err);
+        return op_fail_alone(op, op_no_memory(err));
+    enum gw_status status = audit_check(op->in.advance.audit, err);
     if (status == GW_OK)
         status = get_row(backend, &key, op, &is_there, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
+        return op_fail_alone(op, status);
     if (!is_there)
-        return found(op, STORE_NONE);
+        return op_found(op, STORE_NONE);
     if (op->out.rows->receipt.version != op->in.advance.expect_version)
         return judge_other_version(backend, op, err);
     return removes ? write_removal(backend, op, err) : write_change(backend, op, err);
@@ -319,7 +342,7 @@ static enum gw_status apply_touch(struct store_backend *backend, struct store_op
     bool is_there = false;
     enum gw_status status =
         backend->table->touch(backend, op->in.touch.id, op->in.touch.now_ms, &is_there, err);
-    return status == GW_OK ? found(op, is_there ? STORE_WON : STORE_NONE) : status;
+    return status == GW_OK ? op_found(op, is_there ? STORE_WON : STORE_NONE) : status;
 }
 
 static enum gw_status check_pause(const struct store_op *op, struct gw_error *err)
@@ -329,7 +352,7 @@ static enum gw_status check_pause(const struct store_op *op, struct gw_error *er
         entry->note.len > AUDIT_TEXT_BYTES_MAX)
         return gw_error_set(err, GW_LIMIT, "a text of the pause is larger than %zu bytes",
                             AUDIT_TEXT_BYTES_MAX);
-    return check_audit(op->in.pause.audit, err);
+    return audit_check(op->in.pause.audit, err);
 }
 
 /* What pauses_read() gives, searched for the subject. -1: not paused. */
@@ -356,20 +379,42 @@ static enum gw_status apply_pause(struct store_backend *backend, struct store_op
     if (status == GW_OK)
         status = backend->table->pauses_read(backend, op, err);
     if (status != GW_OK)
-        return fail_alone(op, status);
+        return op_fail_alone(op, status);
     int64_t at = find_pause(op, entry);
     if (op->in.pause.clear && at < 0)
-        return found(op, STORE_NONE);
+        return op_found(op, STORE_NONE);
     if (!op->in.pause.clear && at >= 0 && pauses_are_equal(&op->out.pauses[at], entry))
-        return found(op, STORE_WON);
+        return op_found(op, STORE_WON);
     if (!op->in.pause.clear && at < 0 && op->out.pause_count >= STORE_PAUSES_MAX)
-        return fail_alone(
+        return op_fail_alone(
             op, gw_error_set(err, GW_LIMIT, "more than %d pauses at once", STORE_PAUSES_MAX));
     status = op->in.pause.clear ? backend->table->pause_clear(backend, entry, err)
                                 : backend->table->pause_set(backend, entry, err);
     if (status == GW_OK)
-        status = write_audit(backend, op->in.pause.audit, err);
-    return status == GW_OK ? found(op, STORE_WON) : status;
+        status = audit_write(backend, op->in.pause.audit, err);
+    return status == GW_OK ? op_found(op, STORE_WON) : status;
+}
+
+/* The row is only looked for: a note stands beside it and changes nothing. */
+static enum gw_status apply_note(struct store_backend *backend, struct store_op *op,
+                                 struct gw_error *err)
+{
+    const struct audit_entry *audit = op->in.note.audit;
+    struct row_key key = {.by = ROW_BY_OPERATION, .operation_id = audit->subject};
+    bool is_there = false, is_written = false;
+    if (!make_room(op))
+        return op_fail_alone(op, op_no_memory(err));
+    enum gw_status status = audit_check(audit, err);
+    if (status == GW_OK)
+        status = get_row(backend, &key, op, &is_there, err);
+    if (status == GW_OK && is_there)
+        status = backend->table->audit_has(backend, audit, &is_written, err);
+    if (status != GW_OK)
+        return op_fail_alone(op, status);
+    if (!is_there)
+        return op_found(op, STORE_NONE);
+    status = is_written ? GW_OK : audit_write(backend, audit, err);
+    return status == GW_OK ? op_found(op, STORE_WON) : status;
 }
 
 /* The operations that only read and return pages of something. */
@@ -385,7 +430,13 @@ static enum gw_status apply_page(struct store_backend *backend, struct store_op 
         status = backend->table->pauses_read(backend, op, err);
     else if (op->kind == STORE_TALLY)
         status = backend->table->tally_read(backend, op, err);
-    return status == GW_OK ? found(op, STORE_PAGE) : fail_alone(op, status);
+    else if (op->kind == STORE_GROUPS)
+        status = backend->table->groups_read(backend, op, err);
+    else if (op->kind == STORE_PLANS)
+        status = backend->table->plans_read(backend, &(struct plans_query){0}, op, err);
+    else if (op->kind == STORE_OBSERVED)
+        status = backend->table->observed_read(backend, op, err);
+    return status == GW_OK ? op_found(op, STORE_PAGE) : op_fail_alone(op, status);
 }
 
 enum gw_status apply_op(struct store_backend *backend, struct store_op *op, struct gw_error *err)
@@ -410,7 +461,18 @@ enum gw_status apply_op(struct store_backend *backend, struct store_op *op, stru
     case STORE_AUDIT:
     case STORE_PAUSES:
     case STORE_TALLY:
+    case STORE_GROUPS:
+    case STORE_PLANS:
+    case STORE_OBSERVED:
         return apply_page(backend, op, err);
+    case STORE_NOTE:
+        return apply_note(backend, op, err);
+    case STORE_PLAN_SET:
+        return apply_plan_set(backend, op, err);
+    case STORE_PLAN_GET:
+        return apply_plan_get(backend, op, err);
+    case STORE_OBSERVE:
+        return apply_observe(backend, op, err);
     case STORE_OP_COUNT:
         break;
     }

@@ -55,6 +55,8 @@ static size_t bytes_of(const struct store_op *op)
 {
     if (op->kind == STORE_CLAIM)
         return op->in.claim.row->request.len;
+    if (op->kind == STORE_PLAN_SET)
+        return op->in.plan.entry->answer.len + op->in.plan.entry->items.len;
     if (op->kind != STORE_ADVANCE)
         return 0;
     const struct store_row *next = op->in.advance.next;

@@ -77,7 +77,7 @@ static enum gw_status memory_open(const struct store_options *options, struct st
         return gw_error_set(err, GW_NOMEM, "out of memory for the store");
     }
     m->base = (struct store_backend){.ops = &store_memory_ops, .table = &memory_table_ops};
-    m->next_id = 1;
+    m->next_id = m->plan_next = m->observed_next = 1;
     gw_random(m->secret, sizeof(m->secret));
     *ret = &m->base;
     return GW_OK;
@@ -93,6 +93,7 @@ static void memory_close(struct store_backend *backend)
         free(m->audits[i]);
     for (size_t i = 0; i < STORE_PAUSES_MAX; i++)
         free(m->pauses[i]);
+    memory_more_fini(m);
     memory_index_fini(m);
     free(m->slots);
     free(m->audits);
@@ -141,6 +142,10 @@ static void undo(struct memory_store *m, const struct memory_undo *change)
     case MEMORY_UNDO_PAUSE:
         free(m->pauses[change->index]);
         m->pauses[change->index] = change->old;
+        break;
+    case MEMORY_UNDO_PLAN:
+    case MEMORY_UNDO_OBSERVED:
+        memory_more_undo(m, change);
         break;
     }
 }

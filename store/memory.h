@@ -19,7 +19,24 @@ struct memory_pause {
     char bytes[];
 };
 
-enum memory_undo_kind { MEMORY_UNDO_INSERT, MEMORY_UNDO_ROW, MEMORY_UNDO_AUDIT, MEMORY_UNDO_PAUSE };
+struct memory_plan {
+    struct plan_entry entry;
+    int64_t number; /* in the order of their making */
+    char bytes[];
+};
+struct memory_observed {
+    struct observation seen;
+    char bytes[];
+};
+
+enum memory_undo_kind {
+    MEMORY_UNDO_INSERT,
+    MEMORY_UNDO_ROW,
+    MEMORY_UNDO_AUDIT,
+    MEMORY_UNDO_PAUSE,
+    MEMORY_UNDO_PLAN,
+    MEMORY_UNDO_OBSERVED,
+};
 struct memory_undo {
     enum memory_undo_kind kind;
     size_t index;
@@ -39,6 +56,10 @@ struct memory_store {
     struct memory_audit **audits;
     size_t audit_count, audit_cap;
     struct memory_pause *pauses[STORE_PAUSES_MAX];
+    struct memory_plan *plans[STORE_PLANS_MAX];
+    int64_t plan_next;                 /* number of the next plan */
+    struct memory_observed **observed; /* a ring of OBSERVED_ROWS_MAX; NULL until the first */
+    int64_t observed_next;             /* id of the next; its place is the rest */
     struct memory_undo *journal;
     size_t journal_count, journal_cap;
     uint8_t secret[32];
@@ -63,6 +84,24 @@ size_t memory_index_by_identity(const struct memory_store *m,
 size_t memory_index_by_id(const struct memory_store *m, int64_t id);
 /* Forgets empty slots. */
 void memory_index_compact(struct memory_store *m);
+
+/* memory_groups.c: the counts of what is unknown */
+enum gw_status memory_tally_read(struct store_backend *backend, struct store_op *op,
+                                 struct gw_error *err);
+enum gw_status memory_groups_read(struct store_backend *backend, struct store_op *op,
+                                  struct gw_error *err);
+
+/* memory_more.c: plans and what was observed */
+enum gw_status memory_plan_set(struct store_backend *backend, const struct plan_entry *entry,
+                               struct gw_error *err);
+enum gw_status memory_plans_read(struct store_backend *backend, const struct plans_query *query,
+                                 struct store_op *op, struct gw_error *err);
+enum gw_status memory_observe_add(struct store_backend *backend, const struct observation *seen,
+                                  struct gw_error *err);
+enum gw_status memory_observed_read(struct store_backend *backend, struct store_op *op,
+                                    struct gw_error *err);
+void memory_more_fini(struct memory_store *m);
+void memory_more_undo(struct memory_store *m, const struct memory_undo *change);
 
 /* memory_walk.c */
 enum gw_status memory_walk(struct store_backend *backend, const struct walk *walk,

@@ -1,4 +1,4 @@
-/* Rows, audit, pauses and the tally of the memory backend. Each change is
+/* Rows, audit and pauses of the memory backend. Each change is
  * journalled before it is made. */
 #include <stdlib.h>
 
@@ -282,39 +282,6 @@ static enum gw_status memory_pauses_read(struct store_backend *backend, struct s
     return GW_OK;
 }
 
-static bool tally_row(struct store_op *op, const struct store_row *row)
-{
-    struct tally_entry *entry = NULL;
-    for (uint32_t i = 0; i < op->out.tally_count && entry == NULL; i++)
-        if (span_equal(op->out.tally[i].route, row->route))
-            entry = &op->out.tally[i];
-    if (entry == NULL && op->out.tally_count == STORE_TALLY_ROUTES_MAX)
-        return true; /* more routes than anybody reads */
-    if (entry == NULL) {
-        entry = op_add_tally(op);
-        if (entry == NULL || !arena_copy(op->arena, row->route, &entry->route))
-            return false;
-        entry->oldest_ms = INT64_MAX;
-    }
-    entry->unknown++;
-    if (row->created_ms < entry->oldest_ms)
-        entry->oldest_ms = row->created_ms;
-    return true;
-}
-
-static enum gw_status memory_tally_read(struct store_backend *backend, struct store_op *op,
-                                        struct gw_error *err)
-{
-    const struct memory_store *m = memory_of(backend);
-    for (size_t i = 0; i < m->slot_count; i++) {
-        if (m->slots[i] == NULL || m->slots[i]->row.receipt.state != RECEIPT_UNKNOWN)
-            continue;
-        if (!tally_row(op, &m->slots[i]->row))
-            return op_no_memory(err);
-    }
-    return GW_OK;
-}
-
 const struct table_ops memory_table_ops = {
     .get = memory_get,
     .load = memory_load,
@@ -330,4 +297,9 @@ const struct table_ops memory_table_ops = {
     .pause_clear = memory_pause_clear,
     .pauses_read = memory_pauses_read,
     .tally_read = memory_tally_read,
+    .groups_read = memory_groups_read,
+    .plan_set = memory_plan_set,
+    .plans_read = memory_plans_read,
+    .observe_add = memory_observe_add,
+    .observed_read = memory_observed_read,
 };

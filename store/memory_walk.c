@@ -15,9 +15,26 @@ static bool bears_label(const struct store_row *row, const struct walk *walk)
     return false;
 }
 
+/* 0: it has none of the walk's. */
+static int64_t time_of(const struct memory_row *entry, const struct walk *walk)
+{
+    if (walk->by == WALK_EXPIRE)
+        return entry->row.receipt.expire_ms;
+    if (walk->by == WALK_EVIDENCE)
+        return entry->request_kept ? entry->row.evidence_until_ms : 0;
+    return entry->row.receipt.state == RECEIPT_UNKNOWN ? entry->row.probe_due_ms : 0;
+}
+
+static bool is_due(const struct walk *walk, int64_t at_ms, int64_t id)
+{
+    bool is_behind = at_ms > walk->after_ms || (at_ms == walk->after_ms && id > walk->after_id);
+    return at_ms > 0 && at_ms <= walk->until_ms && is_behind;
+}
+
 static bool belongs(const struct memory_row *entry, const struct walk *walk)
 {
     const struct store_row *row = &entry->row;
+    bool is_unknown = row->receipt.state == RECEIPT_UNKNOWN;
     switch (walk->by) {
     case WALK_ID:
         return true;
@@ -30,10 +47,22 @@ static bool belongs(const struct memory_row *entry, const struct walk *walk)
     case WALK_LEASED:
         return receipt_is_leased(row->receipt.state);
     case WALK_EXPIRE:
-        return row->receipt.expire_ms > 0 && row->receipt.expire_ms <= walk->until_ms;
     case WALK_EVIDENCE:
-        return entry->request_kept && row->evidence_until_ms > 0 &&
-               row->evidence_until_ms <= walk->until_ms;
+    case WALK_PROBES:
+        return is_due(walk, time_of(entry, walk), row->id);
+    case WALK_GROUP:
+        return is_unknown && span_equal(row->route, walk->route) && row->end == walk->end &&
+               row->status == walk->status;
+    case WALK_UNKNOWN_KEY:
+        return is_unknown && span_equal(row->key, walk->key);
+    case WALK_UNKNOWN_OWNER:
+        return is_unknown && span_equal(row->owner, walk->owner);
+    case WALK_UNKNOWN_ROUTE:
+        return is_unknown && span_equal(row->route, walk->route);
+    case WALK_CLAIMED:
+        return is_unknown && row->claimed_ms > 0;
+    case WALK_PROBED:
+        return is_unknown && row->probe == walk->probe;
     }
     return false;
 }
@@ -57,41 +86,32 @@ static void walk_by_id(const struct memory_store *m, const struct walk *walk)
     }
 }
 
-static int compare(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
+struct timed {
+    int64_t at_ms;
+    const struct store_row *row;
+};
 
-static int compare_expire(const void *a, const void *b)
+static int compare_timed(const void *a, const void *b)
 {
-    const struct store_row *x = *(const struct store_row *const *)a;
-    const struct store_row *y = *(const struct store_row *const *)b;
-    int order = compare(x->receipt.expire_ms, y->receipt.expire_ms);
-    return order != 0 ? order : compare(x->id, y->id);
-}
-
-static int compare_evidence(const void *a, const void *b)
-{
-    const struct store_row *x = *(const struct store_row *const *)a;
-    const struct store_row *y = *(const struct store_row *const *)b;
-    int order = compare(x->evidence_until_ms, y->evidence_until_ms);
-    return order != 0 ? order : compare(x->id, y->id);
+    const struct timed *x = a, *y = b;
+    if (x->at_ms != y->at_ms)
+        return x->at_ms > y->at_ms ? 1 : -1;
+    return (x->row->id > y->row->id) - (x->row->id < y->row->id);
 }
 
 static enum gw_status walk_by_time(const struct memory_store *m, const struct walk *walk,
                                    struct gw_error *err)
 {
-    const struct store_row **rows = malloc((m->slot_count + 1) * sizeof(*rows));
+    struct timed *rows = malloc((m->slot_count + 1) * sizeof(*rows));
     size_t count = 0;
     if (rows == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory for the store");
     for (size_t i = 0; i < m->slot_count; i++)
         if (m->slots[i] != NULL && belongs(m->slots[i], walk))
-            rows[count++] = &m->slots[i]->row;
+            rows[count++] = (struct timed){time_of(m->slots[i], walk), &m->slots[i]->row};
     if (count > 1)
-        qsort(rows, count, sizeof(*rows),
-              walk->by == WALK_EXPIRE ? compare_expire : compare_evidence);
-    for (size_t i = 0; i < count && walk->visit(walk->ctx, rows[i]->id, rows[i]); i++)
+        qsort(rows, count, sizeof(*rows), compare_timed);
+    for (size_t i = 0; i < count && walk->visit(walk->ctx, rows[i].row->id, rows[i].row); i++)
         ;
     free(rows);
     return GW_OK;
@@ -101,7 +121,7 @@ enum gw_status memory_walk(struct store_backend *backend, const struct walk *wal
                            struct gw_error *err)
 {
     const struct memory_store *m = (const struct memory_store *)backend;
-    if (walk->by == WALK_EXPIRE || walk->by == WALK_EVIDENCE)
+    if (walk->by == WALK_EXPIRE || walk->by == WALK_EVIDENCE || walk->by == WALK_PROBES)
         return walk_by_time(m, walk, err);
     walk_by_id(m, walk);
     return GW_OK;

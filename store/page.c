@@ -25,8 +25,42 @@ bool walk_has_state(enum receipt_state state)
            state == RECEIPT_CANCELLED || state == RECEIPT_ABANDONED;
 }
 
-static void choose_list_walk(const struct store_filter *filter, struct walk *walk)
+/* PROBE_NONE: any, or more than one. */
+static uint8_t only_probe(uint32_t probes)
 {
+    for (uint8_t probe = PROBE_NONE + 1; probe < PROBE_RESULT_COUNT; probe++)
+        if (probes == 1u << probe)
+            return probe;
+    return PROBE_NONE;
+}
+
+/* Unknown rows can be found by more: the first of these that narrows most. */
+static void choose_unknown_walk(const struct page *page, struct walk *walk)
+{
+    const struct store_filter *filter = &page->op->in.list.filter;
+    walk->key = filter->key;
+    walk->owner = filter->owner;
+    walk->route = filter->route;
+    walk->end = (uint8_t)page->end;
+    walk->status = filter->status == STORE_STATUS_NONE ? 0 : (uint16_t)filter->status;
+    walk->probe = only_probe(filter->probes);
+    if (filter->key.len > 0)
+        walk->by = WALK_UNKNOWN_KEY;
+    else if (filter->claimed == CLAIM_SOME)
+        walk->by = WALK_CLAIMED;
+    else if (filter->route.len > 0 && page->end != END_COUNT && filter->status != 0)
+        walk->by = WALK_GROUP;
+    else if (walk->probe != PROBE_NONE)
+        walk->by = WALK_PROBED;
+    else if (filter->owner.len > 0)
+        walk->by = WALK_UNKNOWN_OWNER;
+    else if (filter->route.len > 0)
+        walk->by = WALK_UNKNOWN_ROUTE;
+}
+
+static void choose_list_walk(const struct page *page, struct walk *walk)
+{
+    const struct store_filter *filter = &page->op->in.list.filter;
     walk->by = WALK_ID;
     for (uint32_t state = RECEIPT_ABSENT + 1; state < RECEIPT_STATE_COUNT; state++) {
         if (filter->states == 1u << state && walk_has_state((enum receipt_state)state)) {
@@ -34,6 +68,10 @@ static void choose_list_walk(const struct store_filter *filter, struct walk *wal
             walk->state = (enum receipt_state)state;
         }
     }
+    if (filter->states == 1u << RECEIPT_UNKNOWN)
+        choose_unknown_walk(page, walk);
+    if (walk->by == WALK_UNKNOWN_KEY)
+        return;
     if (filter->contradicted)
         walk->by = WALK_CONTRADICTED;
     if (filter->label_name.len > 0 && filter->label_value.len > 0) {
@@ -43,20 +81,33 @@ static void choose_list_walk(const struct store_filter *filter, struct walk *wal
     }
 }
 
+/* By time a row's place is its time and its id; one who does not give the time means
+ * ids alone. */
+static bool goes_by_place(const struct store_op *op)
+{
+    return op->in.scan.kind == SCAN_LAPSED || op->in.scan.after_ms > 0;
+}
+
 static void choose_scan_walk(const struct store_op *op, struct walk *walk)
 {
     walk->oldest_first = true;
     walk->until_ms = op->in.scan.now_ms;
+    if (goes_by_place(op)) {
+        walk->after_ms = op->in.scan.after_ms;
+        walk->after_id = op->in.scan.after_id;
+    }
     switch (op->in.scan.kind) {
     case SCAN_LAPSED:
         walk->by = WALK_LEASED;
-        walk->after_id = op->in.scan.after_id;
         break;
     case SCAN_EXPIRED:
         walk->by = WALK_EXPIRE;
         break;
     case SCAN_EVIDENCE:
         walk->by = WALK_EVIDENCE;
+        break;
+    case SCAN_PROBES:
+        walk->by = WALK_PROBES;
         break;
     }
 }
@@ -70,13 +121,13 @@ enum gw_status page_read(struct store_backend *backend, struct store_op *op, str
         page.rows_max = op->in.list.rows_max;
         walk.oldest_first = op->in.list.oldest_first;
         walk.after_id = op->in.list.cursor;
-        choose_list_walk(filter, &walk);
         if (filter->end.len > 0)
             page.end = end_by_name(filter->end);
         if (filter->end.len > 0 && page.end == END_COUNT)
             return gw_error_set(err, GW_INVALID, "'%.*s' is no way for an attempt to end",
                                 (int)(filter->end.len < 64 ? filter->end.len : 64),
                                 filter->end.ptr);
+        choose_list_walk(&page, &walk);
     } else {
         page.rows_max = op->in.scan.rows_max;
         choose_scan_walk(op, &walk);
@@ -108,12 +159,26 @@ static bool fits(struct span wanted, struct span have)
     return wanted.len == 0 || span_equal(wanted, have);
 }
 
+/* What came of it: the last answer, who is on it, what the last probe said. */
+static bool outcome_fits(const struct page *page, const struct store_row *row)
+{
+    const struct store_filter *filter = &page->op->in.list.filter;
+    uint32_t status = row->status == 0 ? STORE_STATUS_NONE : row->status;
+    if (page->end != END_COUNT && row->end != (uint8_t)page->end)
+        return false;
+    if (filter->status != 0 && filter->status != status)
+        return false;
+    if (filter->claimed != CLAIM_ANY && (filter->claimed == CLAIM_SOME) != (row->claimed_ms > 0))
+        return false;
+    return filter->probes == 0 || (filter->probes & 1u << row->probe) != 0;
+}
+
 static bool list_fits(const struct page *page, const struct store_row *row)
 {
     const struct store_filter *filter = &page->op->in.list.filter;
     if (filter->states != 0 && (filter->states & 1u << row->receipt.state) == 0)
         return false;
-    if (page->end != END_COUNT && row->end != (uint8_t)page->end)
+    if (!outcome_fits(page, row))
         return false;
     if (filter->created_before_ms != 0 && row->created_ms >= filter->created_before_ms)
         return false;
@@ -130,7 +195,7 @@ static bool list_fits(const struct page *page, const struct store_row *row)
 
 static bool scan_fits(const struct page *page, const struct store_row *row)
 {
-    if (row->id <= page->op->in.scan.after_id)
+    if (!goes_by_place(page->op) && row->id <= page->op->in.scan.after_id)
         return false;
     return page->op->in.scan.kind != SCAN_LAPSED || row->lease_is_dead ||
            row->receipt.lease_until_ms <= page->op->in.scan.now_ms;
@@ -174,6 +239,8 @@ bool op_is_cut(const struct store_op *op)
             wanted = STORE_PAGE_ROWS_MAX;
         return op->out.row_count < wanted;
     }
+    if (op->kind == STORE_OBSERVED)
+        return true;
     /* By time there is no place to go on from; the next scan finds the rest. */
     return op->kind == STORE_SCAN && op->in.scan.kind == SCAN_LAPSED &&
            op->out.row_count < op->in.scan.rows_max && op->in.scan.rows_max <= STORE_PAGE_ROWS_MAX;
@@ -182,7 +249,10 @@ bool op_is_cut(const struct store_op *op)
 void op_continue(struct store_op *op)
 {
     gw_assert(op_is_cut(op));
-    if (op->kind == STORE_LIST)
+    if (op->kind == STORE_OBSERVED) {
+        op->in.observed.after_identity = op->out.next_identity;
+        op->in.observed.after_id = op->out.next_cursor;
+    } else if (op->kind == STORE_LIST)
         op->in.list.cursor = op->out.next_cursor;
     else
         op->in.scan.after_id = op->out.next_cursor;

@@ -53,6 +53,34 @@ struct tally_entry *op_add_tally(struct store_op *op)
     return &list[op->out.tally_count++];
 }
 
+struct group_entry *op_add_group(struct store_op *op)
+{
+    struct group_entry *list = grow(op->arena, op->out.groups, op->out.group_count, sizeof(*list));
+    if (list == NULL)
+        return NULL;
+    op->out.groups = list;
+    return &list[op->out.group_count++];
+}
+
+struct plan_entry *op_add_plan(struct store_op *op)
+{
+    struct plan_entry *list = grow(op->arena, op->out.plans, op->out.plan_count, sizeof(*list));
+    if (list == NULL)
+        return NULL;
+    op->out.plans = list;
+    return &list[op->out.plan_count++];
+}
+
+struct observation *op_add_observation(struct store_op *op)
+{
+    struct observation *list =
+        grow(op->arena, op->out.observed, op->out.observed_count, sizeof(*list));
+    if (list == NULL)
+        return NULL;
+    op->out.observed = list;
+    return &list[op->out.observed_count++];
+}
+
 bool audit_copy(struct arena *arena, const struct audit_entry *from, struct audit_entry *ret)
 {
     ret->at_ms = from->at_ms;
@@ -69,4 +97,26 @@ bool pause_copy(struct arena *arena, const struct pause_entry *from, struct paus
     ret->at_ms = from->at_ms;
     return arena_copy(arena, from->name, &ret->name) &&
            arena_copy(arena, from->actor, &ret->actor) && arena_copy(arena, from->note, &ret->note);
+}
+
+bool plan_copy(struct arena *arena, const struct plan_entry *from, struct plan_entry *ret)
+{
+    *ret = *from;
+    return arena_copy(arena, from->actor, &ret->actor) &&
+           arena_copy(arena, from->applied_by, &ret->applied_by) &&
+           arena_copy(arena, from->where, &ret->where) &&
+           arena_copy(arena, from->verdict, &ret->verdict) &&
+           arena_copy(arena, from->note, &ret->note) &&
+           arena_copy(arena, from->answer, &ret->answer) &&
+           arena_copy(arena, from->items, &ret->items);
+}
+
+bool observation_copy(struct arena *arena, const struct observation *from, struct observation *ret)
+{
+    *ret = *from;
+    return arena_copy(arena, from->route, &ret->route) &&
+           arena_copy(arena, from->members, &ret->members) &&
+           arena_copy(arena, from->method, &ret->method) &&
+           arena_copy(arena, from->target, &ret->target) &&
+           arena_copy(arena, from->fault, &ret->fault);
 }

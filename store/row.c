@@ -22,6 +22,8 @@ const struct row_span row_spans[] = {
     {"target", offsetof(struct store_row, target), TEXT_BYTES_MAX},
     {"labels", offsetof(struct store_row, labels), TEXT_BYTES_MAX},
     {"attempts", offsetof(struct store_row, attempts), TEXT_BYTES_MAX},
+    {"person who is on it", offsetof(struct store_row, claimed_by), TEXT_BYTES_MAX},
+    {"probes", offsetof(struct store_row, probes), TEXT_BYTES_MAX},
 };
 const size_t row_span_count = GW_COUNT(row_spans);
 
@@ -35,6 +37,16 @@ struct span *row_span_of(struct store_row *row, size_t index)
 {
     gw_assert(index < row_span_count);
     return (struct span *)(void *)((char *)row + row_spans[index].offset);
+}
+
+const char *probe_result_name(enum probe_result result)
+{
+    static const char *const names[PROBE_RESULT_COUNT] = {
+        [PROBE_NONE] = "none",       [PROBE_EXECUTED] = "executed", [PROBE_ABSENT] = "absent",
+        [PROBE_UNCLEAR] = "unclear", [PROBE_FAILED] = "failed",
+    };
+    gw_assert(result < PROBE_RESULT_COUNT);
+    return names[result];
 }
 
 bool row_copy(struct arena *arena, const struct store_row *from, struct store_row *ret)
@@ -73,10 +85,14 @@ static const char *find_fault(const struct store_row *row)
     if (row->end >= END_COUNT || row->status > 999 || (row->status != 0 && row->status < 100))
         return "the end of its last attempt is no known one";
     if (row->created_ms < 0 || row->updated_ms < 0 || row->last_repeat_ms < 0 ||
-        row->evidence_until_ms < 0)
+        row->evidence_until_ms < 0 || row->claimed_ms < 0 || row->probe_due_ms < 0)
         return "a time is negative";
     if (!attempts_are_sound(row->attempts))
         return "the record of its attempts is damaged";
+    if (row->probe >= PROBE_RESULT_COUNT || !probes_are_sound(row->probes))
+        return "the record of its probes is damaged";
+    if ((row->claimed_by.len > 0) != (row->claimed_ms > 0))
+        return "who is on it and since when do not fit together";
     if (!labels_are_sound(row->labels))
         return "its labels are damaged";
     if (!members_are_sound(row->members))

@@ -39,6 +39,12 @@ struct store_row {
     int64_t evidence_until_ms; /* when the request may be dropped; 0: there is none */
     struct span answer;        /* packed message to replay; empty: none or not loaded */
     bool answer_kept;          /* there is an answer to replay, loaded or not */
+    struct span claimed_by;    /* the person who is on it, "token:ana"; empty: nobody */
+    int64_t claimed_ms;        /* 0: nobody */
+    uint8_t probe;             /* enum probe_result of the last probe */
+    uint32_t probe_count;      /* since it is unknown */
+    int64_t probe_due_ms;      /* when to ask the upstream next; 0: not by itself */
+    struct span probes;        /* packed: probes_encode() */
 };
 
 /* What one sending left behind (SPEC 4). */
@@ -57,6 +63,27 @@ struct attempt_record {
     struct span conf_hash; /* 16 hex digits */
 };
 #define STORE_ATTEMPTS_MAX 16 /* kept per receipt; the oldest after the first gives way */
+
+/* What asking the upstream brought (SPEC 4). */
+enum probe_result {
+    PROBE_NONE,     /* not asked yet */
+    PROBE_EXECUTED, /* executed_when fits */
+    PROBE_ABSENT,   /* absent_when fits */
+    PROBE_UNCLEAR,  /* neither fits, or both */
+    PROBE_FAILED,   /* no whole answer */
+    PROBE_RESULT_COUNT,
+};
+const char *probe_result_name(enum probe_result result); /* "executed" */
+struct probe_record {
+    int64_t at_ms;
+    uint8_t result; /* enum probe_result */
+    uint8_t end;    /* enum attempt_end */
+    uint16_t status;
+    struct span by;     /* "route", or the actor who asked for it */
+    struct span target; /* that was asked: method and target */
+    struct span reason; /* in words: which condition fitted */
+};
+#define STORE_PROBES_MAX 16 /* kept per receipt; the oldest gives way */
 
 struct label {
     struct span name, value;
@@ -78,12 +105,15 @@ struct stored_message {
 
 /* Encoders append to `out`; false: out of its maximum. */
 bool attempts_encode(struct gw_buf *out, const struct attempt_record *attempts, uint32_t count);
+bool probes_encode(struct gw_buf *out, const struct probe_record *probes, uint32_t count);
 bool labels_encode(struct gw_buf *out, const struct label *labels, uint32_t count);
 bool members_encode(struct gw_buf *out, const struct member_digest *members, uint32_t count);
 bool message_encode(struct gw_buf *out, const struct stored_message *message);
 /* Decoders put arrays into the arena; spans point into `from`. */
 GW_MUST_CHECK enum gw_status attempts_decode(struct arena *arena, struct span from,
                                              struct attempt_record **ret, uint32_t *ret_count);
+GW_MUST_CHECK enum gw_status probes_decode(struct arena *arena, struct span from,
+                                           struct probe_record **ret, uint32_t *ret_count);
 GW_MUST_CHECK enum gw_status labels_decode(struct arena *arena, struct span from,
                                            struct label **ret, uint32_t *ret_count);
 GW_MUST_CHECK enum gw_status members_decode(struct arena *arena, struct span from,

@@ -1,151 +1,52 @@
-/* The packed parts of a row: a version byte, then numbers of seven bits a byte
- * (lowest first, in their only shortest spelling) and runs of bytes behind their
- * length. Nothing may follow the last item. Decoding must never read past its
- * input, nor believe a count before the bytes are there. */
+/* The packed parts of a row, each put together and taken apart in one order of
+ * its fields. Decoding must never believe a value that no row can have. */
 #include "store/row_pack.h"
 
-#define PACK_VERSION     1
-#define STATUS_MAX       999
-#define NUMBER_BYTES_MAX 10
-
-struct pack_reader {
-    struct span from;
-    size_t at;
-    bool failed;
-};
-
-static void put_number(struct gw_buf *out, uint64_t value)
-{
-    while (value >= 0x80) {
-        (void)gw_buf_byte(out, (char)(value | 0x80)); /* the buffer remembers a failure */
-        value >>= 7;
-    }
-    (void)gw_buf_byte(out, (char)value); /* likewise */
-}
-
-static void put_bytes(struct gw_buf *out, struct span bytes)
-{
-    put_number(out, bytes.len);
-    (void)gw_buf_add(out, bytes); /* the buffer remembers a failure */
-}
-
-static void put_start(struct gw_buf *out, uint64_t count)
-{
-    (void)gw_buf_byte(out, PACK_VERSION); /* the buffer remembers a failure */
-    put_number(out, count);
-}
-
-static uint8_t take_byte(struct pack_reader *r)
-{
-    if (r->failed || r->at >= r->from.len) {
-        r->failed = true;
-        return 0;
-    }
-    return (uint8_t)r->from.ptr[r->at++];
-}
-
-/* Up to `max`; a longer spelling than needed is refused, so that a packed part
- * has one form only. */
-static uint64_t take_number(struct pack_reader *r, uint64_t max)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < NUMBER_BYTES_MAX; i++) {
-        uint8_t byte = take_byte(r);
-        uint64_t bits = byte & 0x7f;
-        bool too_big = i == NUMBER_BYTES_MAX - 1 && bits > 1;
-        bool too_long = i > 0 && byte == 0;
-        if (r->failed || too_big || too_long)
-            break;
-        value |= bits << (7 * i);
-        if ((byte & 0x80) == 0 && value <= max)
-            return value;
-        if ((byte & 0x80) == 0)
-            break;
-    }
-    r->failed = true;
-    return 0;
-}
-
-static struct span take_bytes(struct pack_reader *r)
-{
-    size_t len = (size_t)take_number(r, SIZE_MAX);
-    if (r->failed || len > r->from.len - r->at) {
-        r->failed = true;
-        return span_of("", 0);
-    }
-    struct span bytes = span_of(r->from.ptr + r->at, len);
-    r->at += len;
-    return bytes;
-}
-
-/* The count of items; each takes at least one byte, so a count larger than what
- * is left is a lie that must not cost memory. */
-static uint32_t take_start(struct pack_reader *r, uint32_t count_max)
-{
-    if (take_byte(r) != PACK_VERSION)
-        r->failed = true;
-    uint32_t count = (uint32_t)take_number(r, count_max);
-    if (r->failed || count > r->from.len - r->at)
-        r->failed = true;
-    return r->failed ? 0 : count;
-}
-
-static bool is_at_end(const struct pack_reader *r)
-{
-    return !r->failed && r->at == r->from.len;
-}
-
-static uint16_t take_status(struct pack_reader *r)
-{
-    uint64_t status = take_number(r, STATUS_MAX);
-    if (status != 0 && status < 100)
-        r->failed = true;
-    return (uint16_t)status;
-}
+#include "store/pack.h"
 
 static void put_attempt(struct gw_buf *out, const struct attempt_record *attempt)
 {
-    put_number(out, attempt->number);
-    put_number(out, attempt->token);
-    put_number(out, (uint64_t)attempt->started_ms);
-    put_number(out, (uint64_t)attempt->sent_ms);
-    put_number(out, (uint64_t)attempt->ended_ms);
-    put_number(out, attempt->end);
-    put_number(out, attempt->basis);
-    put_number(out, attempt->status);
-    put_number(out, attempt->bytes_out);
-    put_number(out, attempt->bytes_in);
-    put_bytes(out, attempt->upstream);
-    put_bytes(out, attempt->reason);
-    put_number(out, attempt->line);
-    put_bytes(out, attempt->trace_id);
-    put_bytes(out, attempt->conf_hash);
+    pack_put_number(out, attempt->number);
+    pack_put_number(out, attempt->token);
+    pack_put_number(out, (uint64_t)attempt->started_ms);
+    pack_put_number(out, (uint64_t)attempt->sent_ms);
+    pack_put_number(out, (uint64_t)attempt->ended_ms);
+    pack_put_number(out, attempt->end);
+    pack_put_number(out, attempt->basis);
+    pack_put_number(out, attempt->status);
+    pack_put_number(out, attempt->bytes_out);
+    pack_put_number(out, attempt->bytes_in);
+    pack_put_bytes(out, attempt->upstream);
+    pack_put_bytes(out, attempt->reason);
+    pack_put_number(out, attempt->line);
+    pack_put_bytes(out, attempt->trace_id);
+    pack_put_bytes(out, attempt->conf_hash);
 }
 
 /* In the order of put_attempt(), one field a line. */
 static void take_attempt(struct pack_reader *r, struct attempt_record *ret)
 {
-    ret->number = (uint32_t)take_number(r, UINT32_MAX);
-    ret->token = take_number(r, UINT64_MAX);
-    ret->started_ms = (int64_t)take_number(r, UINT64_MAX);
-    ret->sent_ms = (int64_t)take_number(r, UINT64_MAX);
-    ret->ended_ms = (int64_t)take_number(r, UINT64_MAX);
-    ret->end = (uint8_t)take_number(r, END_COUNT - 1);
-    ret->basis = (uint8_t)take_number(r, BASIS_COUNT - 1);
-    ret->status = take_status(r);
-    ret->bytes_out = take_number(r, UINT64_MAX);
-    ret->bytes_in = take_number(r, UINT64_MAX);
-    ret->upstream = take_bytes(r);
-    ret->reason = take_bytes(r);
-    ret->line = (uint32_t)take_number(r, UINT32_MAX);
-    ret->trace_id = take_bytes(r);
-    ret->conf_hash = take_bytes(r);
+    ret->number = (uint32_t)pack_take_number(r, UINT32_MAX);
+    ret->token = pack_take_number(r, UINT64_MAX);
+    ret->started_ms = (int64_t)pack_take_number(r, UINT64_MAX);
+    ret->sent_ms = (int64_t)pack_take_number(r, UINT64_MAX);
+    ret->ended_ms = (int64_t)pack_take_number(r, UINT64_MAX);
+    ret->end = (uint8_t)pack_take_number(r, END_COUNT - 1);
+    ret->basis = (uint8_t)pack_take_number(r, BASIS_COUNT - 1);
+    ret->status = pack_take_status(r);
+    ret->bytes_out = pack_take_number(r, UINT64_MAX);
+    ret->bytes_in = pack_take_number(r, UINT64_MAX);
+    ret->upstream = pack_take_bytes(r);
+    ret->reason = pack_take_bytes(r);
+    ret->line = (uint32_t)pack_take_number(r, UINT32_MAX);
+    ret->trace_id = pack_take_bytes(r);
+    ret->conf_hash = pack_take_bytes(r);
 }
 
 bool attempts_encode(struct gw_buf *out, const struct attempt_record *attempts, uint32_t count)
 {
     uint32_t kept = count < STORE_ATTEMPTS_MAX ? count : STORE_ATTEMPTS_MAX;
-    put_start(out, kept);
+    pack_put_start(out, kept);
     for (uint32_t i = 0; i < kept; i++) {
         /* The first stays; behind it the newest. */
         uint32_t from = i == 0 ? 0 : count - kept + i;
@@ -158,13 +59,13 @@ enum gw_status attempts_decode(struct arena *arena, struct span from, struct att
                                uint32_t *ret_count)
 {
     struct pack_reader r = {.from = from};
-    uint32_t count = from.len == 0 ? 0 : take_start(&r, STORE_ATTEMPTS_MAX);
+    uint32_t count = from.len == 0 ? 0 : pack_take_start(&r, STORE_ATTEMPTS_MAX);
     struct attempt_record *list = arena_take(arena, count * sizeof(*list));
     if (list == NULL)
         return GW_NOMEM;
     for (uint32_t i = 0; i < count && !r.failed; i++)
         take_attempt(&r, &list[i]);
-    if (!is_at_end(&r))
+    if (!pack_is_at_end(&r))
         return GW_CORRUPT;
     *ret = list;
     *ret_count = count;
@@ -175,26 +76,85 @@ bool attempts_are_sound(struct span packed)
 {
     struct pack_reader r = {.from = packed};
     struct attempt_record attempt;
-    uint32_t count = packed.len == 0 ? 0 : take_start(&r, STORE_ATTEMPTS_MAX);
+    uint32_t count = packed.len == 0 ? 0 : pack_take_start(&r, STORE_ATTEMPTS_MAX);
     for (uint32_t i = 0; i < count && !r.failed; i++)
         take_attempt(&r, &attempt);
-    return is_at_end(&r);
+    return pack_is_at_end(&r);
+}
+
+static void put_probe(struct gw_buf *out, const struct probe_record *probe)
+{
+    pack_put_number(out, (uint64_t)probe->at_ms);
+    pack_put_number(out, probe->result);
+    pack_put_number(out, probe->end);
+    pack_put_number(out, probe->status);
+    pack_put_bytes(out, probe->by);
+    pack_put_bytes(out, probe->target);
+    pack_put_bytes(out, probe->reason);
+}
+
+/* In the order of put_probe(). */
+static void take_probe(struct pack_reader *r, struct probe_record *ret)
+{
+    ret->at_ms = (int64_t)pack_take_number(r, UINT64_MAX);
+    ret->result = (uint8_t)pack_take_number(r, PROBE_RESULT_COUNT - 1);
+    ret->end = (uint8_t)pack_take_number(r, END_COUNT - 1);
+    ret->status = pack_take_status(r);
+    ret->by = pack_take_bytes(r);
+    ret->target = pack_take_bytes(r);
+    ret->reason = pack_take_bytes(r);
+}
+
+bool probes_encode(struct gw_buf *out, const struct probe_record *probes, uint32_t count)
+{
+    uint32_t kept = count < STORE_PROBES_MAX ? count : STORE_PROBES_MAX;
+    pack_put_start(out, kept);
+    for (uint32_t i = count - kept; i < count; i++)
+        put_probe(out, &probes[i]);
+    return !out->failed;
+}
+
+enum gw_status probes_decode(struct arena *arena, struct span from, struct probe_record **ret,
+                             uint32_t *ret_count)
+{
+    struct pack_reader r = {.from = from};
+    uint32_t count = from.len == 0 ? 0 : pack_take_start(&r, STORE_PROBES_MAX);
+    struct probe_record *list = arena_take(arena, count * sizeof(*list));
+    if (list == NULL)
+        return GW_NOMEM;
+    for (uint32_t i = 0; i < count && !r.failed; i++)
+        take_probe(&r, &list[i]);
+    if (!pack_is_at_end(&r))
+        return GW_CORRUPT;
+    *ret = list;
+    *ret_count = count;
+    return GW_OK;
+}
+
+bool probes_are_sound(struct span packed)
+{
+    struct pack_reader r = {.from = packed};
+    struct probe_record probe;
+    uint32_t count = packed.len == 0 ? 0 : pack_take_start(&r, STORE_PROBES_MAX);
+    for (uint32_t i = 0; i < count && !r.failed; i++)
+        take_probe(&r, &probe);
+    return pack_is_at_end(&r);
 }
 
 static void take_label(struct pack_reader *r, struct label *ret)
 {
-    ret->name = take_bytes(r);
-    ret->value = take_bytes(r);
+    ret->name = pack_take_bytes(r);
+    ret->value = pack_take_bytes(r);
 }
 
 bool labels_encode(struct gw_buf *out, const struct label *labels, uint32_t count)
 {
     if (count > ROW_LABELS_MAX)
         return false;
-    put_start(out, count);
+    pack_put_start(out, count);
     for (uint32_t i = 0; i < count; i++) {
-        put_bytes(out, labels[i].name);
-        put_bytes(out, labels[i].value);
+        pack_put_bytes(out, labels[i].name);
+        pack_put_bytes(out, labels[i].value);
     }
     return !out->failed;
 }
@@ -203,13 +163,13 @@ enum gw_status labels_decode(struct arena *arena, struct span from, struct label
                              uint32_t *ret_count)
 {
     struct pack_reader r = {.from = from};
-    uint32_t count = from.len == 0 ? 0 : take_start(&r, ROW_LABELS_MAX);
+    uint32_t count = from.len == 0 ? 0 : pack_take_start(&r, ROW_LABELS_MAX);
     struct label *list = arena_take(arena, count * sizeof(*list));
     if (list == NULL)
         return GW_NOMEM;
     for (uint32_t i = 0; i < count && !r.failed; i++)
         take_label(&r, &list[i]);
-    if (!is_at_end(&r))
+    if (!pack_is_at_end(&r))
         return GW_CORRUPT;
     *ret = list;
     *ret_count = count;
@@ -220,17 +180,17 @@ bool labels_are_sound(struct span packed)
 {
     struct pack_reader r = {.from = packed};
     struct label label;
-    uint32_t count = packed.len == 0 ? 0 : take_start(&r, ROW_LABELS_MAX);
+    uint32_t count = packed.len == 0 ? 0 : pack_take_start(&r, ROW_LABELS_MAX);
     for (uint32_t i = 0; i < count && !r.failed; i++)
         take_label(&r, &label);
-    return is_at_end(&r);
+    return pack_is_at_end(&r);
 }
 
 bool labels_next(struct span packed, struct label_step *step, struct label *ret)
 {
     struct pack_reader r = {.from = packed, .at = step->offset};
     if (step->offset == 0)
-        step->left = packed.len == 0 ? 0 : take_start(&r, ROW_LABELS_MAX);
+        step->left = packed.len == 0 ? 0 : pack_take_start(&r, ROW_LABELS_MAX);
     if (step->left == 0)
         return false;
     take_label(&r, ret);
@@ -241,18 +201,18 @@ bool labels_next(struct span packed, struct label_step *step, struct label *ret)
 
 static void take_member(struct pack_reader *r, struct member_digest *ret)
 {
-    ret->pointer = take_bytes(r);
+    ret->pointer = pack_take_bytes(r);
     for (size_t i = 0; i < sizeof(ret->mac); i++)
-        ret->mac[i] = take_byte(r);
+        ret->mac[i] = pack_take_byte(r);
 }
 
 bool members_encode(struct gw_buf *out, const struct member_digest *members, uint32_t count)
 {
     if (count > ROW_MEMBERS_MAX)
         return false;
-    put_start(out, count);
+    pack_put_start(out, count);
     for (uint32_t i = 0; i < count; i++) {
-        put_bytes(out, members[i].pointer);
+        pack_put_bytes(out, members[i].pointer);
         /* The buffer remembers a failure. */
         (void)gw_buf_add(out, span_of((const char *)members[i].mac, sizeof(members[i].mac)));
     }
@@ -263,13 +223,13 @@ enum gw_status members_decode(struct arena *arena, struct span from, struct memb
                               uint32_t *ret_count)
 {
     struct pack_reader r = {.from = from};
-    uint32_t count = from.len == 0 ? 0 : take_start(&r, ROW_MEMBERS_MAX);
+    uint32_t count = from.len == 0 ? 0 : pack_take_start(&r, ROW_MEMBERS_MAX);
     struct member_digest *list = arena_take(arena, count * sizeof(*list));
     if (list == NULL)
         return GW_NOMEM;
     for (uint32_t i = 0; i < count && !r.failed; i++)
         take_member(&r, &list[i]);
-    if (!is_at_end(&r))
+    if (!pack_is_at_end(&r))
         return GW_CORRUPT;
     *ret = list;
     *ret_count = count;
@@ -280,25 +240,25 @@ bool members_are_sound(struct span packed)
 {
     struct pack_reader r = {.from = packed};
     struct member_digest member;
-    uint32_t count = packed.len == 0 ? 0 : take_start(&r, ROW_MEMBERS_MAX);
+    uint32_t count = packed.len == 0 ? 0 : pack_take_start(&r, ROW_MEMBERS_MAX);
     for (uint32_t i = 0; i < count && !r.failed; i++)
         take_member(&r, &member);
-    return is_at_end(&r);
+    return pack_is_at_end(&r);
 }
 
 bool message_encode(struct gw_buf *out, const struct stored_message *message)
 {
     if (message->field_count > ROW_FIELDS_MAX)
         return false;
-    put_start(out, message->field_count);
+    pack_put_start(out, message->field_count);
     for (uint32_t i = 0; i < message->field_count; i++) {
-        put_bytes(out, message->fields[i].name);
-        put_bytes(out, message->fields[i].value);
+        pack_put_bytes(out, message->fields[i].name);
+        pack_put_bytes(out, message->fields[i].value);
     }
-    put_number(out, message->status);
-    put_number(out, message->body_bytes);
-    put_number(out, message->body_kept ? 1 : 0);
-    put_bytes(out, message->body_kept ? message->body : span_of("", 0));
+    pack_put_number(out, message->status);
+    pack_put_number(out, message->body_bytes);
+    pack_put_number(out, message->body_kept ? 1 : 0);
+    pack_put_bytes(out, message->body_kept ? message->body : span_of("", 0));
     return !out->failed;
 }
 
@@ -306,8 +266,8 @@ bool message_encode(struct gw_buf *out, const struct stored_message *message)
 static void take_fields(struct pack_reader *r, struct http_field *fields, uint32_t count)
 {
     for (uint32_t i = 0; i < count && !r->failed; i++) {
-        struct span name = take_bytes(r);
-        struct span value = take_bytes(r);
+        struct span name = pack_take_bytes(r);
+        struct span value = pack_take_bytes(r);
         if (fields != NULL)
             fields[i] = (struct http_field){.name = name, .value = value};
     }
@@ -315,10 +275,10 @@ static void take_fields(struct pack_reader *r, struct http_field *fields, uint32
 
 static void take_message_rest(struct pack_reader *r, struct stored_message *ret)
 {
-    ret->status = take_status(r);
-    ret->body_bytes = take_number(r, UINT64_MAX);
-    ret->body_kept = take_number(r, 1) == 1;
-    ret->body = take_bytes(r);
+    ret->status = pack_take_status(r);
+    ret->body_bytes = pack_take_number(r, UINT64_MAX);
+    ret->body_kept = pack_take_number(r, 1) == 1;
+    ret->body = pack_take_bytes(r);
     if (!ret->body_kept && ret->body.len > 0)
         r->failed = true;
 }
@@ -326,13 +286,13 @@ static void take_message_rest(struct pack_reader *r, struct stored_message *ret)
 enum gw_status message_decode(struct arena *arena, struct span from, struct stored_message *ret)
 {
     struct pack_reader r = {.from = from};
-    struct stored_message message = {.field_count = take_start(&r, ROW_FIELDS_MAX)};
+    struct stored_message message = {.field_count = pack_take_start(&r, ROW_FIELDS_MAX)};
     message.fields = arena_take(arena, message.field_count * sizeof(*message.fields));
     if (message.fields == NULL)
         return GW_NOMEM;
     take_fields(&r, message.fields, message.field_count);
     take_message_rest(&r, &message);
-    if (!is_at_end(&r))
+    if (!pack_is_at_end(&r))
         return GW_CORRUPT;
     *ret = message;
     return GW_OK;
@@ -344,7 +304,7 @@ bool message_is_sound(struct span packed)
     struct stored_message message;
     if (packed.len == 0)
         return true;
-    take_fields(&r, NULL, take_start(&r, ROW_FIELDS_MAX));
+    take_fields(&r, NULL, pack_take_start(&r, ROW_FIELDS_MAX));
     take_message_rest(&r, &message);
-    return is_at_end(&r);
+    return pack_is_at_end(&r);
 }

@@ -10,6 +10,7 @@
 
 /* Empty spans are sound: there is nothing in them. */
 bool attempts_are_sound(struct span packed);
+bool probes_are_sound(struct span packed);
 bool labels_are_sound(struct span packed);
 bool members_are_sound(struct span packed);
 bool message_is_sound(struct span packed);

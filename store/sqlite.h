@@ -54,6 +54,11 @@ extern const struct table_ops sqlite_table_ops;
 /* sqlite_schema.c */
 enum gw_status sqlite_schema_open(struct sqlite_store *s, struct gw_error *err);
 
+/* sqlite_versions.c: the steps from one version of the tables to the next, each list
+ * ended by NULL; each is run once, all in one transaction. */
+#define SQLITE_VERSION_COUNT 2
+extern const char *const *const sqlite_versions[SQLITE_VERSION_COUNT];
+
 /* sqlite_sql.c */
 /* Appends the text with its words in braces filled in, and a NUL. */
 enum gw_status sqlite_expand(const char *text, struct gw_buf *out, struct gw_error *err);
@@ -69,6 +74,10 @@ void sqlite_bind_text(struct sqlite3_stmt *statement, int at, struct span text);
 int64_t sqlite_int(struct sqlite3_stmt *statement, int at);
 /* Until the next step or reset of the statement. */
 struct span sqlite_bytes(struct sqlite3_stmt *statement, int at);
+/* A number that fits, or a mark that one did not. */
+uint32_t sqlite_u32(struct sqlite3_stmt *statement, int at, uint32_t max, bool *damaged);
+/* Exactly so many bytes, likewise. */
+void sqlite_exact(struct sqlite3_stmt *statement, int at, void *to, size_t len, bool *damaged);
 /* false: the columns hold what no row can; the spans live like sqlite_bytes(). */
 GW_MUST_CHECK bool sqlite_row(const struct sqlite_store *s, struct sqlite3_stmt *statement,
                               struct store_row *ret);
@@ -94,6 +103,31 @@ enum gw_status sqlite_touch(struct store_backend *backend, int64_t id, int64_t n
 /* sqlite_walk.c */
 enum gw_status sqlite_walk(struct store_backend *backend, const struct walk *walk,
                            struct gw_error *err);
+
+/* sqlite_lists.c */
+/* Reads every row of a statement with `take`, which returns false when the arena is full. */
+enum gw_status sqlite_read_all(struct sqlite_store *s, struct sqlite3_stmt *statement,
+                               struct store_op *op,
+                               bool (*take)(struct sqlite3_stmt *, struct store_op *),
+                               struct gw_error *err);
+
+/* sqlite_groups.c */
+enum gw_status sqlite_tally_read(struct store_backend *backend, struct store_op *op,
+                                 struct gw_error *err);
+enum gw_status sqlite_groups_read(struct store_backend *backend, struct store_op *op,
+                                  struct gw_error *err);
+
+/* sqlite_plans.c */
+enum gw_status sqlite_plan_set(struct store_backend *backend, const struct plan_entry *entry,
+                               struct gw_error *err);
+enum gw_status sqlite_plans_read(struct store_backend *backend, const struct plans_query *query,
+                                 struct store_op *op, struct gw_error *err);
+
+/* sqlite_observed.c */
+enum gw_status sqlite_observe_add(struct store_backend *backend, const struct observation *seen,
+                                  struct gw_error *err);
+enum gw_status sqlite_observed_read(struct store_backend *backend, struct store_op *op,
+                                    struct gw_error *err);
 
 /* sqlite_checkpoint.c */
 enum gw_status sqlite_checkpoint_open(struct sqlite_store *s, struct gw_error *err);

@@ -1,4 +1,4 @@
-/* Audit, pauses and the tally of the SQLite backend. */
+/* Audit and pauses of the SQLite backend, and its table of functions. */
 #include <sqlite3.h>
 
 #include "store/sqlite.h"
@@ -37,8 +37,7 @@ static enum gw_status sqlite_audit_has(struct store_backend *backend,
     return status;
 }
 
-/* Reads every row of a statement with `take`, which returns false when the arena is full. */
-static enum gw_status read_all(struct sqlite_store *s, sqlite3_stmt *statement, struct store_op *op,
+enum gw_status sqlite_read_all(struct sqlite_store *s, sqlite3_stmt *statement, struct store_op *op,
                                bool (*take)(sqlite3_stmt *, struct store_op *),
                                struct gw_error *err)
 {
@@ -77,7 +76,7 @@ static enum gw_status sqlite_audit_read(struct store_backend *backend, struct sp
     sqlite_bind_int(statement, 1, STORE_PAGE_ROWS_MAX);
     if (subject.len > 0)
         sqlite_bind_bytes(statement, 2, subject);
-    enum gw_status status = read_all(s, statement, op, take_audit, err);
+    enum gw_status status = sqlite_read_all(s, statement, op, take_audit, err);
     for (uint32_t i = 0; i < op->out.audit_count / 2; i++) {
         struct audit_entry *low = &op->out.audit[i];
         struct audit_entry *high = &op->out.audit[op->out.audit_count - 1 - i];
@@ -130,25 +129,7 @@ static enum gw_status sqlite_pauses_read(struct store_backend *backend, struct s
 {
     struct sqlite_store *s = sqlite_of(backend);
     sqlite_bind_int(s->statements[SQL_PAUSES], 1, STORE_PAUSES_MAX);
-    return read_all(s, s->statements[SQL_PAUSES], op, take_pause, err);
-}
-
-static bool take_tally(sqlite3_stmt *statement, struct store_op *op)
-{
-    struct tally_entry *entry = op_add_tally(op);
-    if (entry == NULL)
-        return false;
-    entry->unknown = (uint64_t)sqlite_int(statement, 1);
-    entry->oldest_ms = sqlite_int(statement, 2);
-    return arena_copy(op->arena, sqlite_bytes(statement, 0), &entry->route);
-}
-
-static enum gw_status sqlite_tally_read(struct store_backend *backend, struct store_op *op,
-                                        struct gw_error *err)
-{
-    struct sqlite_store *s = sqlite_of(backend);
-    sqlite_bind_int(s->statements[SQL_TALLY], 1, STORE_TALLY_ROUTES_MAX);
-    return read_all(s, s->statements[SQL_TALLY], op, take_tally, err);
+    return sqlite_read_all(s, s->statements[SQL_PAUSES], op, take_pause, err);
 }
 
 const struct table_ops sqlite_table_ops = {
@@ -166,4 +147,9 @@ const struct table_ops sqlite_table_ops = {
     .pause_clear = sqlite_pause_clear,
     .pauses_read = sqlite_pauses_read,
     .tally_read = sqlite_tally_read,
+    .groups_read = sqlite_groups_read,
+    .plan_set = sqlite_plan_set,
+    .plans_read = sqlite_plans_read,
+    .observe_add = sqlite_observe_add,
+    .observed_read = sqlite_observed_read,
 };

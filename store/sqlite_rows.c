@@ -129,6 +129,12 @@ static void bind_changeable(const struct sqlite_store *s, sqlite3_stmt *statemen
     sqlite_bind_bytes(statement, COLUMN_attempts + 1, row->attempts);
     sqlite_bind_int(statement, COLUMN_evidence_until_ms + 1, row->evidence_until_ms);
     sqlite_bind_int(statement, COLUMN_answer_kept + 1, row->answer_kept);
+    sqlite_bind_bytes(statement, COLUMN_claimed_by + 1, row->claimed_by);
+    sqlite_bind_int(statement, COLUMN_claimed_ms + 1, row->claimed_ms);
+    sqlite_bind_int(statement, COLUMN_probe + 1, row->probe);
+    sqlite_bind_int(statement, COLUMN_probe_count + 1, row->probe_count);
+    sqlite_bind_int(statement, COLUMN_probe_due_ms + 1, row->probe_due_ms);
+    sqlite_bind_bytes(statement, COLUMN_probes + 1, row->probes);
 }
 
 static void bind_fixed(sqlite3_stmt *statement, int64_t id, const struct store_row *row)

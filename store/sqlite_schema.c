@@ -1,5 +1,5 @@
-/* The tables, version by version, and how a file is brought to the newest one. A
- * file of another program or of a newer Recibo must never be written to. */
+/* How a file is looked at and brought to the newest version of the tables. A file of
+ * another program or of a newer Recibo must never be written to. */
 #include <sqlite3.h>
 
 #include "base/buf.h"
@@ -10,72 +10,6 @@
 
 #define APPLICATION_ID   1380272969 /* "RECI" */
 #define SCHEMA_BYTES_MAX 16384
-
-/* Version 1. Receipts have a 16-byte digest for the index and the identity's own
- * bytes beside it. Bodies lie apart, so that walks stay narrow. Unknowns are
- * counted as they come and go: counting a million on demand would hold the
- * committer. Partial indexes cost nothing while no row is in them. */
-static const char *const version_1[] = {
-    "CREATE TABLE receipts (id INTEGER PRIMARY KEY, operation_id TEXT NOT NULL,"
-    " identity BLOB NOT NULL CHECK (length(identity) = 16),"
-    " owner BLOB NOT NULL, scope BLOB NOT NULL, \"key\" BLOB NOT NULL, route BLOB NOT NULL,"
-    " created_ms INTEGER NOT NULL,"
-    " state INTEGER NOT NULL CHECK (state BETWEEN 1 AND {last_state}),"
-    " attempt INTEGER NOT NULL, version INTEGER NOT NULL,"
-    " marks INTEGER NOT NULL CHECK (marks BETWEEN 0 AND {marks}),"
-    " token INTEGER NOT NULL, lease_until_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL,"
-    " expire_ms INTEGER NOT NULL, epoch INTEGER NOT NULL,"
-    " print BLOB NOT NULL CHECK (length(print) = 32), print_mode BLOB NOT NULL,"
-    " members BLOB NOT NULL, method BLOB NOT NULL, target BLOB NOT NULL, labels BLOB NOT NULL,"
-    " updated_ms INTEGER NOT NULL, repeats INTEGER NOT NULL, last_repeat_ms INTEGER NOT NULL,"
-    " \"end\" INTEGER NOT NULL, status INTEGER NOT NULL, attempts BLOB NOT NULL,"
-    " evidence_until_ms INTEGER NOT NULL, answer_kept INTEGER NOT NULL,"
-    " request_kept INTEGER NOT NULL) STRICT",
-    "CREATE UNIQUE INDEX receipts_identity ON receipts (identity)",
-    "CREATE UNIQUE INDEX receipts_operation ON receipts (operation_id)",
-    "CREATE INDEX receipts_leased ON receipts (id) WHERE state IN ({CLAIMED}, {SENT})",
-    "CREATE INDEX receipts_open ON receipts (state) WHERE state IN ({open})",
-    "CREATE INDEX receipts_unknown ON receipts (route, created_ms) WHERE state = {UNKNOWN}",
-    "CREATE INDEX receipts_contradicted ON receipts (id) WHERE marks & {contradicted}",
-    "CREATE INDEX receipts_due ON receipts (due_ms) WHERE due_ms > 0",
-    "CREATE INDEX receipts_expire ON receipts (expire_ms) WHERE expire_ms > 0",
-    "CREATE INDEX receipts_evidence ON receipts (evidence_until_ms)"
-    " WHERE request_kept = 1 AND evidence_until_ms > 0",
-    "CREATE TABLE bodies (id INTEGER PRIMARY KEY, request BLOB, answer BLOB) STRICT",
-    "CREATE TABLE labels (name BLOB NOT NULL, value BLOB NOT NULL, id INTEGER NOT NULL,"
-    " PRIMARY KEY (name, value, id)) STRICT, WITHOUT ROWID",
-    "CREATE TABLE audit (id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, actor BLOB NOT NULL,"
-    " action BLOB NOT NULL, subject BLOB NOT NULL, note BLOB NOT NULL, detail BLOB NOT NULL)"
-    " STRICT",
-    "CREATE INDEX audit_subject ON audit (subject)",
-    "CREATE TABLE pauses (subject INTEGER NOT NULL, name BLOB NOT NULL, actor BLOB NOT NULL,"
-    " note BLOB NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (subject, name))"
-    " STRICT, WITHOUT ROWID",
-    "CREATE TABLE unknowns (route BLOB NOT NULL PRIMARY KEY, count INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID",
-    "CREATE TRIGGER unknown_inserted AFTER INSERT ON receipts WHEN new.state = {UNKNOWN} BEGIN"
-    " INSERT INTO unknowns VALUES (new.route, 1)"
-    " ON CONFLICT (route) DO UPDATE SET count = count + 1; END",
-    "CREATE TRIGGER unknown_begun AFTER UPDATE OF state ON receipts"
-    " WHEN new.state = {UNKNOWN} AND old.state <> {UNKNOWN} BEGIN"
-    " INSERT INTO unknowns VALUES (new.route, 1)"
-    " ON CONFLICT (route) DO UPDATE SET count = count + 1; END",
-    "CREATE TRIGGER unknown_ended AFTER UPDATE OF state ON receipts"
-    " WHEN old.state = {UNKNOWN} AND new.state <> {UNKNOWN} BEGIN"
-    " UPDATE unknowns SET count = count - 1 WHERE route = new.route; END",
-    "CREATE TRIGGER unknown_deleted AFTER DELETE ON receipts WHEN old.state = {UNKNOWN} BEGIN"
-    " UPDATE unknowns SET count = count - 1 WHERE route = old.route; END",
-    "CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1),"
-    " schema_version INTEGER NOT NULL, epoch INTEGER NOT NULL, next_id INTEGER NOT NULL,"
-    " secret BLOB NOT NULL CHECK (length(secret) = 32)) STRICT",
-    "INSERT INTO meta VALUES (1, 1, 0, 1, zeroblob(32))",
-    "PRAGMA application_id = 1380272969",
-    NULL,
-};
-
-/* The steps from one version to the next; each is run once, all in one transaction. */
-static const char *const *const migrations[] = {version_1};
-#define SCHEMA_VERSION ((int64_t)GW_COUNT(migrations))
 
 /* The first number of the first row. */
 static enum gw_status ask_number(struct sqlite_store *s, const char *text, int64_t *ret,
@@ -113,12 +47,12 @@ static enum gw_status inspect(struct sqlite_store *s, int64_t *ret_version, stru
                             s->where.path);
     if (objects > 0)
         status = ask_number(s, "SELECT schema_version FROM meta", &version, err);
-    if (status == GW_OK && version > SCHEMA_VERSION)
+    if (status == GW_OK && version > SQLITE_VERSION_COUNT)
         return gw_error_set(err, GW_INVALID,
                             "'%s' was written by a newer Recibo (schema version %lld, this program "
                             "knows up to %lld); start the newer program, or restore a backup made "
                             "before it",
-                            s->where.path, (long long)version, (long long)SCHEMA_VERSION);
+                            s->where.path, (long long)version, (long long)SQLITE_VERSION_COUNT);
     if (status == GW_OK && objects > 0 && version < 1)
         return gw_error_set(err, GW_CORRUPT, "'%s' has no valid schema version; restore a backup",
                             s->where.path);
@@ -155,14 +89,14 @@ static enum gw_status set_secret(struct sqlite_store *s, struct gw_error *err)
 static enum gw_status migrate(struct sqlite_store *s, int64_t from, struct gw_error *err)
 {
     enum gw_status status = GW_OK;
-    for (int64_t v = from; v < SCHEMA_VERSION && status == GW_OK; v++)
-        status = run_migration(s, migrations[v], err);
+    for (int64_t v = from; v < SQLITE_VERSION_COUNT && status == GW_OK; v++)
+        status = run_migration(s, sqlite_versions[v], err);
     if (status == GW_OK && from == 0)
         status = set_secret(s, err);
     char text[80];
     (void)sqlite3_snprintf(sizeof(text), text, "UPDATE meta SET schema_version = %lld",
-                           (long long)SCHEMA_VERSION);
-    if (status == GW_OK && from < SCHEMA_VERSION)
+                           (long long)SQLITE_VERSION_COUNT);
+    if (status == GW_OK && from < SQLITE_VERSION_COUNT)
         status = sqlite_script(s, s->db, text, "writing the version", err);
     return status;
 }

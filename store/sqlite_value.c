@@ -87,8 +87,7 @@ struct span sqlite_bytes(struct sqlite3_stmt *statement, int at)
     return ptr == NULL || len <= 0 ? span_of("", 0) : span_of(ptr, (size_t)len);
 }
 
-/* A number that fits, or a mark that one did not. */
-static uint32_t take_u32(struct sqlite3_stmt *statement, int at, uint32_t max, bool *damaged)
+uint32_t sqlite_u32(struct sqlite3_stmt *statement, int at, uint32_t max, bool *damaged)
 {
     int64_t value = sqlite3_column_int64(statement, at);
     if (value < 0 || value > (int64_t)max) {
@@ -98,7 +97,7 @@ static uint32_t take_u32(struct sqlite3_stmt *statement, int at, uint32_t max, b
     return (uint32_t)value;
 }
 
-static void take_exact(struct sqlite3_stmt *statement, int at, void *to, size_t len, bool *damaged)
+void sqlite_exact(struct sqlite3_stmt *statement, int at, void *to, size_t len, bool *damaged)
 {
     struct span bytes = sqlite_bytes(statement, at);
     if (bytes.len != len) {
@@ -111,10 +110,10 @@ static void take_exact(struct sqlite3_stmt *statement, int at, void *to, size_t 
 static void take_receipt(struct sqlite3_stmt *statement, struct receipt *ret, bool *damaged)
 {
     ret->state =
-        (enum receipt_state)take_u32(statement, COLUMN_state, RECEIPT_STATE_COUNT - 1, damaged);
-    ret->attempt = take_u32(statement, COLUMN_attempt, UINT32_MAX, damaged);
-    ret->version = take_u32(statement, COLUMN_version, UINT32_MAX, damaged);
-    ret->marks = take_u32(statement, COLUMN_marks, RECEIPT_MARKS_ALL, damaged);
+        (enum receipt_state)sqlite_u32(statement, COLUMN_state, RECEIPT_STATE_COUNT - 1, damaged);
+    ret->attempt = sqlite_u32(statement, COLUMN_attempt, UINT32_MAX, damaged);
+    ret->version = sqlite_u32(statement, COLUMN_version, UINT32_MAX, damaged);
+    ret->marks = sqlite_u32(statement, COLUMN_marks, RECEIPT_MARKS_ALL, damaged);
     ret->token = (uint64_t)sqlite_int(statement, COLUMN_token);
     ret->lease_until_ms = sqlite_int(statement, COLUMN_lease_until_ms);
     ret->due_ms = sqlite_int(statement, COLUMN_due_ms);
@@ -125,10 +124,10 @@ bool sqlite_row(const struct sqlite_store *s, struct sqlite3_stmt *statement, st
 {
     struct store_row row = {.id = sqlite_int(statement, COLUMN_id)};
     bool damaged = false;
-    take_exact(statement, COLUMN_operation_id, row.operation_id, OPERATION_ID_BYTES, &damaged);
-    take_exact(statement, COLUMN_identity, row.identity.bytes, sizeof(row.identity.bytes),
-               &damaged);
-    take_exact(statement, COLUMN_print, row.print.bytes, sizeof(row.print.bytes), &damaged);
+    sqlite_exact(statement, COLUMN_operation_id, row.operation_id, OPERATION_ID_BYTES, &damaged);
+    sqlite_exact(statement, COLUMN_identity, row.identity.bytes, sizeof(row.identity.bytes),
+                 &damaged);
+    sqlite_exact(statement, COLUMN_print, row.print.bytes, sizeof(row.print.bytes), &damaged);
     take_receipt(statement, &row.receipt, &damaged);
     row.lease_is_dead =
         receipt_is_leased(row.receipt.state) && sqlite_int(statement, COLUMN_epoch) != s->epoch;
@@ -144,12 +143,18 @@ bool sqlite_row(const struct sqlite_store *s, struct sqlite3_stmt *statement, st
     row.attempts = sqlite_bytes(statement, COLUMN_attempts);
     row.created_ms = sqlite_int(statement, COLUMN_created_ms);
     row.updated_ms = sqlite_int(statement, COLUMN_updated_ms);
-    row.repeats = take_u32(statement, COLUMN_repeats, UINT32_MAX, &damaged);
+    row.repeats = sqlite_u32(statement, COLUMN_repeats, UINT32_MAX, &damaged);
     row.last_repeat_ms = sqlite_int(statement, COLUMN_last_repeat_ms);
-    row.end = (uint8_t)take_u32(statement, COLUMN_end, UINT8_MAX, &damaged);
-    row.status = (uint16_t)take_u32(statement, COLUMN_status, UINT16_MAX, &damaged);
+    row.end = (uint8_t)sqlite_u32(statement, COLUMN_end, UINT8_MAX, &damaged);
+    row.status = (uint16_t)sqlite_u32(statement, COLUMN_status, UINT16_MAX, &damaged);
     row.evidence_until_ms = sqlite_int(statement, COLUMN_evidence_until_ms);
     row.answer_kept = sqlite_int(statement, COLUMN_answer_kept) != 0;
+    row.claimed_by = sqlite_bytes(statement, COLUMN_claimed_by);
+    row.claimed_ms = sqlite_int(statement, COLUMN_claimed_ms);
+    row.probe = (uint8_t)sqlite_u32(statement, COLUMN_probe, PROBE_RESULT_COUNT - 1, &damaged);
+    row.probe_count = sqlite_u32(statement, COLUMN_probe_count, UINT32_MAX, &damaged);
+    row.probe_due_ms = sqlite_int(statement, COLUMN_probe_due_ms);
+    row.probes = sqlite_bytes(statement, COLUMN_probes);
     *ret = row;
     return !damaged;
 }

@@ -15,17 +15,25 @@ struct store;       /* opaque; thread-safe; one per process */
 struct store_inbox; /* where results come back: one per event loop */
 
 enum store_op_kind {
-    STORE_CLAIM,   /* in.claim: insert if the identity is absent */
-    STORE_LOOKUP,  /* in.lookup: by identity */
-    STORE_FIND,    /* in.find: by operation id */
-    STORE_ADVANCE, /* in.advance: compare-and-set on (id, version) */
-    STORE_TOUCH,   /* in.touch: count a repeat */
-    STORE_SCAN,    /* in.scan: rows that time has something to say about */
-    STORE_LIST,    /* in.list: a page for an operator */
-    STORE_AUDIT,   /* in.find: the audit entries of one operation */
-    STORE_PAUSE,   /* in.pause: set or clear */
-    STORE_PAUSES,  /* all pauses */
-    STORE_TALLY,   /* unknowns by route, with the oldest */
+    STORE_CLAIM,    /* in.claim: insert if the identity is absent */
+    STORE_LOOKUP,   /* in.lookup: by identity */
+    STORE_FIND,     /* in.find: by operation id */
+    STORE_ADVANCE,  /* in.advance: compare-and-set on (id, version) */
+    STORE_TOUCH,    /* in.touch: count a repeat */
+    STORE_SCAN,     /* in.scan: rows that time has something to say about */
+    STORE_LIST,     /* in.list: a page for an operator */
+    STORE_AUDIT,    /* in.find: the audit entries of one operation */
+    STORE_PAUSE,    /* in.pause: set or clear */
+    STORE_PAUSES,   /* all pauses */
+    STORE_TALLY,    /* unknowns by route, with the oldest */
+    STORE_NOTE,     /* in.note: one more audit entry of an operation, which stays as it is */
+    STORE_GROUPS,   /* in.groups: unknowns by route, end and status */
+    STORE_PLAN_SET, /* in.plan: insert or replace */
+    STORE_PLAN_GET, /* in.find: by plan id, with its entries and its answer */
+    STORE_PLANS,    /* the last ones, newest first, without entries and answers */
+    STORE_OBSERVE,  /* in.observe: what observe mode saw, many at once; submitted twice it
+                     * counts twice: what fails is lost, never repeated */
+    STORE_OBSERVED, /* in.observed: a page of it */
     STORE_OP_COUNT,
 };
 
@@ -33,14 +41,15 @@ enum store_scan_kind {
     SCAN_LAPSED,   /* leased by an earlier life, or lease over */
     SCAN_EXPIRED,  /* expire_ms <= now_ms */
     SCAN_EVIDENCE, /* the request is still kept and evidence_until_ms <= now_ms */
+    SCAN_PROBES,   /* UNKNOWN and 0 < probe_due_ms <= now_ms */
 };
 
 enum store_found {
-    STORE_WON,   /* CLAIM: inserted. ADVANCE: done (rows[0] is the new row). TOUCH, PAUSE: done */
-    STORE_HELD,  /* CLAIM, LOOKUP, FIND: rows[0] is there */
+    STORE_WON,   /* CLAIM: inserted. ADVANCE: done (rows[0] is the new row). Other writes: done */
+    STORE_HELD,  /* CLAIM, LOOKUP, FIND: rows[0] is there. PLAN_GET: plans[0] */
     STORE_STALE, /* ADVANCE: somebody was faster; rows[0] as it now stands */
     STORE_NONE,  /* no such row */
-    STORE_PAGE,  /* SCAN, LIST, AUDIT, PAUSES, TALLY: what was found */
+    STORE_PAGE,  /* the kinds that read lists: what was found */
 };
 
 /* A line of the audit, written in the transaction of the change it tells of. */
@@ -67,16 +76,90 @@ struct tally_entry {
     int64_t oldest_ms;
 };
 
+/* Unknown operations that look alike. */
+struct group_entry {
+    struct span route;
+    uint8_t end;     /* enum attempt_end */
+    uint16_t status; /* 0: no answer came */
+    uint64_t count;
+    uint64_t asked;   /* of them: a caller has asked again and waits for an outcome */
+    uint64_t claimed; /* of them: somebody is on it */
+    uint64_t probes[PROBE_RESULT_COUNT]; /* by the result of the last probe */
+    uint64_t grown;                      /* created after in.groups.since_ms; stops counting at
+                                          * STORE_GROWN_MAX */
+    int64_t first_ms, last_ms;           /* when the first and the last row were created */
+};
+#define STORE_GROUPS_MAX 1024
+#define STORE_GROWN_MAX  10000
+
+/* Many verdicts at once (SPEC 4): made first, looked at, then applied. */
+enum plan_state {
+    PLAN_DRAFT,    /* nothing was settled yet */
+    PLAN_WAITING,  /* applied; takes effect at apply_at_ms */
+    PLAN_APPLYING, /* settles one entry after another */
+    PLAN_DONE,
+    PLAN_STOPPED, /* by a person; what was settled before stays */
+    PLAN_STATE_COUNT,
+};
+#define PLAN_ID_BYTES    31 /* "plan_" and 26 characters */
+#define PLAN_ENTRIES_MAX 100000
+enum plan_outcome { PLAN_OPEN, PLAN_SETTLED, PLAN_CHANGED, PLAN_REFUSED };
+struct plan_item {
+    int64_t id;       /* of the row */
+    uint32_t version; /* that the plan was made for */
+    uint8_t outcome;  /* enum plan_outcome */
+};
+struct plan_entry {
+    char plan_id[PLAN_ID_BYTES + 1];
+    enum plan_state state;
+    int64_t created_ms, expires_ms, apply_at_ms, ended_ms; /* 0: not yet */
+    struct span actor;                                     /* who made it */
+    struct span applied_by;                                /* who applied or stopped it last */
+    struct span where;                                     /* the filter as it was written */
+    struct span verdict;                                   /* a word of settle */
+    struct span note;
+    struct span answer; /* packed message to replay; empty: none, or not loaded */
+    bool force;
+    uint32_t count, settled, changed, refused; /* of the entries */
+    struct span items;                         /* packed: plan_items_encode(); empty: not loaded */
+};
+#define STORE_PLANS_MAX 200 /* kept; the oldest finished one gives way */
+
+/* One exchange on an observed route. Owner and key are digests here: nothing that is
+ * seen on the side is kept in clear but what a report must name. */
+struct observation {
+    int64_t id; /* set by the store */
+    int64_t at_ms;
+    struct span route;
+    struct store_identity identity; /* zeros: no key could be read */
+    struct fingerprint print;
+    struct span members;        /* packed digests */
+    struct span method, target; /* target cut to OBSERVED_TARGET_BYTES */
+    struct span fault; /* why an enforced route would have refused it; empty: it would not */
+    uint8_t end;       /* enum attempt_end; END_none: the caller left before its end */
+    uint8_t means;     /* enum answer_means, by the route's outcome */
+    uint16_t status;
+    int64_t answered_ms; /* how long the answer took */
+    uint64_t request_bytes, answer_bytes;
+};
+#define OBSERVED_TARGET_BYTES 200
+#define OBSERVED_ROWS_MAX     1000000 /* kept; the oldest give way */
+
 /* Empty spans and zeros mean: any. */
+enum filter_claim { CLAIM_ANY, CLAIM_SOME, CLAIM_NONE };
 struct store_filter {
     uint32_t states; /* bits 1 << enum receipt_state */
     struct span route, owner, key;
     struct span end; /* a name of ends.def */
+    uint32_t status; /* of the last answer; STORE_STATUS_NONE: no answer came */
+    enum filter_claim claimed;
+    uint32_t probes; /* bits 1 << enum probe_result */
     struct span label_name, label_value;
     int64_t created_before_ms, created_after_ms; /* 0: any */
     bool contradicted;
 };
 
+#define STORE_STATUS_NONE   1000
 #define STORE_PAGE_ROWS_MAX 500
 
 enum store_load { LOAD_REQUEST = 1 << 0, LOAD_ANSWER = 1 << 1 };
@@ -118,7 +201,8 @@ struct store_op {
             enum store_scan_kind kind;
             int64_t now_ms;
             uint32_t rows_max; /* at most STORE_PAGE_ROWS_MAX */
-            int64_t after_id;
+            int64_t after_id;  /* of the page before: where its last row stood */
+            int64_t after_ms;  /* likewise, for the kinds that go by time: that row's time */
         } scan;
         struct {
             struct store_filter filter;
@@ -131,19 +215,50 @@ struct store_op {
             bool clear;
             const struct audit_entry *audit;
         } pause;
+        struct {
+            const struct audit_entry *audit; /* its subject is the operation id; NONE if unknown */
+        } note;
+        struct {
+            int64_t since_ms;
+        } groups;
+        struct {
+            const struct plan_entry *entry;  /* items or answer empty: those on record stay.
+                                              * STALE: the plan on record is over (plans[0])
+                                              * and this one is not */
+            const struct audit_entry *audit; /* NULL: none */
+        } plan;
+        struct {
+            const struct observation *seen;
+            uint32_t count; /* at most STORE_PAGE_ROWS_MAX */
+        } observe;
+        struct {
+            struct span route; /* empty: all */
+            int64_t since_ms;
+            struct store_identity after_identity; /* pages go by (identity, id) */
+            int64_t after_id;
+            uint32_t rows_max;
+        } observed;
     } in;
     struct {
         enum gw_status status; /* GW_OK: the rest is valid. GW_IO, GW_BUSY: nothing was changed */
         enum store_found found;
         struct store_row *rows;
         uint32_t row_count;
-        int64_t next_cursor; /* LIST: 0: no more */
+        int64_t next_cursor; /* LIST: 0: no more. OBSERVED: not 0: cut short, the rest is behind
+                              * (next_identity, next_cursor) */
+        struct store_identity next_identity;
         struct audit_entry *audit;
         uint32_t audit_count;
         struct pause_entry *pauses;
         uint32_t pause_count;
         struct tally_entry *tally;
         uint32_t tally_count;
+        struct group_entry *groups;
+        uint32_t group_count;
+        struct plan_entry *plans;
+        uint32_t plan_count;
+        struct observation *observed; /* a full page may have more behind it */
+        uint32_t observed_count;
     } out;
     struct store_inbox *inbox; /* set by the caller: whose loop done() runs on */
     store_done_fn *done;

@@ -25,22 +25,38 @@ struct row_change {
     bool set_answer, set_request;
 };
 
+/* Which plans: the last STORE_PLANS_MAX, newest first, or one. */
+struct plans_query {
+    const char *plan_id; /* NULL: the last ones */
+    bool with_parts;     /* answer and items too */
+};
+
 enum walk_by {
-    WALK_ID,           /* every row, by id */
-    WALK_STATE,        /* rows of one open state, by id */
-    WALK_CONTRADICTED, /* marked rows, by id */
-    WALK_LABEL,        /* rows that bear this label, by id */
-    WALK_LEASED,       /* CLAIMED and SENT, by id */
-    WALK_EXPIRE,       /* expire_ms <= until_ms, in that order; after_id does not count */
-    WALK_EVIDENCE,     /* likewise by evidence_until_ms, while the request is kept */
+    WALK_ID,            /* every row, by id */
+    WALK_STATE,         /* rows of one open state, by id */
+    WALK_CONTRADICTED,  /* marked rows, by id */
+    WALK_LABEL,         /* rows that bear this label, by id */
+    WALK_LEASED,        /* CLAIMED and SENT, by id */
+    WALK_EXPIRE,        /* expire_ms <= until_ms, by (expire_ms, id) after (after_ms, after_id) */
+    WALK_EVIDENCE,      /* likewise by evidence_until_ms, while the request is kept */
+    WALK_PROBES,        /* likewise by probe_due_ms, of unknown rows */
+    WALK_GROUP,         /* unknown rows of one route, end and status, by id */
+    WALK_UNKNOWN_KEY,   /* unknown rows with this key, by id */
+    WALK_UNKNOWN_OWNER, /* unknown rows of this owner, by id */
+    WALK_UNKNOWN_ROUTE, /* unknown rows of this route, by id */
+    WALK_CLAIMED,       /* unknown rows that somebody is on, by id */
+    WALK_PROBED,        /* unknown rows whose last probe said this, by id; not PROBE_NONE */
 };
 struct walk {
     enum walk_by by;
     bool oldest_first;
     int64_t after_id; /* exclusive; 0: from the start */
-    int64_t until_ms;
+    int64_t after_ms, until_ms;
     enum receipt_state state;
     struct span label_name, label_value;
+    struct span route, key, owner;
+    uint8_t end, probe;
+    uint16_t status;
     /* row NULL: it is damaged. Its spans live until visit() returns. false: stop. */
     bool (*visit)(void *ctx, int64_t id, const struct store_row *row);
     void *ctx;
@@ -82,6 +98,19 @@ struct table_ops {
                                   struct gw_error *err);
     enum gw_status (*tally_read)(struct store_backend *backend, struct store_op *op,
                                  struct gw_error *err);
+    enum gw_status (*groups_read)(struct store_backend *backend, struct store_op *op,
+                                  struct gw_error *err);
+    /* Inserts or replaces. Answer or items empty: those on record stay. For a new one the
+     * oldest that is over gives way; GW_LIMIT: none is, and nothing was written. */
+    enum gw_status (*plan_set)(struct store_backend *backend, const struct plan_entry *entry,
+                               struct gw_error *err);
+    enum gw_status (*plans_read)(struct store_backend *backend, const struct plans_query *query,
+                                 struct store_op *op, struct gw_error *err);
+    /* The oldest beyond OBSERVED_ROWS_MAX give way. */
+    enum gw_status (*observe_add)(struct store_backend *backend, const struct observation *seen,
+                                  struct gw_error *err);
+    enum gw_status (*observed_read)(struct store_backend *backend, struct store_op *op,
+                                    struct gw_error *err);
 };
 
 /* What every backend begins with. */
@@ -116,10 +145,25 @@ struct store_row *op_add_row(struct store_op *op);
 struct audit_entry *op_add_audit(struct store_op *op);
 struct pause_entry *op_add_pause(struct store_op *op);
 struct tally_entry *op_add_tally(struct store_op *op);
+struct group_entry *op_add_group(struct store_op *op);
+struct plan_entry *op_add_plan(struct store_op *op);
+struct observation *op_add_observation(struct store_op *op);
 GW_MUST_CHECK bool audit_copy(struct arena *arena, const struct audit_entry *from,
                               struct audit_entry *ret);
 GW_MUST_CHECK bool pause_copy(struct arena *arena, const struct pause_entry *from,
                               struct pause_entry *ret);
+GW_MUST_CHECK bool plan_copy(struct arena *arena, const struct plan_entry *from,
+                             struct plan_entry *ret);
+GW_MUST_CHECK bool observation_copy(struct arena *arena, const struct observation *from,
+                                    struct observation *ret);
+/* May this observation come from a disk, or go to one? */
+GW_MUST_CHECK enum gw_status observation_check(const struct observation *seen,
+                                               struct gw_error *err);
+/* OBSERVED: behind the page's start? Of the route and time that were asked for? How
+ * many make a page? */
+bool observed_is_behind(const struct store_op *op, const struct observation *seen);
+bool observed_fits(const struct store_op *op, const struct observation *seen);
+uint32_t observed_rows_max(const struct store_op *op);
 enum gw_status op_no_memory(struct gw_error *err);
 
 #endif

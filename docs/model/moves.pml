@@ -1,9 +1,9 @@
 /* Printed from policy/receipt.def by tests/golden/receipt_docs.c; do not edit.
  * move(s, e, ok): ok says if state s has a move for event e, and then s is the new
- * state. Marks and tokens are the model's own business: where a move leads to
- * RELEASED they may turn it into UNKNOWN, CANCELLED or DEFERRED. */
+ * state. Marks and tokens are the model's own business: where a move leads to a
+ * state that says "not run" they may turn it into another one. */
 mtype:state = { ABSENT, DEFERRED, CLAIMED, SENT, COMPLETED, RELEASED, UNKNOWN, CANCELLED, ABANDONED, EXPIRED };
-mtype:event = { EV_CLAIM, EV_DEFER, EV_DUE, EV_DISPATCH, EV_ANSWERED, EV_REFUSED, EV_LOST, EV_LAPSED, EV_GIVE_UP, EV_CANCEL, EV_PROBED_EXECUTED, EV_PROBED_ABSENT, EV_RESEND, EV_SETTLE_EXECUTED, EV_SETTLE_NOT_EXECUTED, EV_SETTLE_ABANDONED, EV_REOPEN, EV_EXPIRE, EV_FORGET };
+mtype:event = { EV_CLAIM, EV_DEFER, EV_DUE, EV_DISPATCH, EV_ANSWERED, EV_CONTRADICT, EV_REFUSED, EV_LOST, EV_LAPSED, EV_GIVE_UP, EV_CANCEL, EV_PROBED_EXECUTED, EV_PROBED_ABSENT, EV_RESEND, EV_SETTLE_EXECUTED, EV_SETTLE_NOT_EXECUTED, EV_SETTLE_ABANDONED, EV_REOPEN, EV_EXPIRE, EV_FORGET };
 
 inline move(s, e, ok) {
     ok = true;
@@ -29,6 +29,15 @@ inline move(s, e, ok) {
     :: s == DEFERRED && e == EV_ANSWERED -> s = COMPLETED
     :: s == CANCELLED && e == EV_ANSWERED -> s = COMPLETED
     :: s == ABANDONED && e == EV_ANSWERED -> s = COMPLETED
+    :: s == COMPLETED && e == EV_ANSWERED -> s = COMPLETED
+    :: s == CLAIMED && e == EV_CONTRADICT -> s = CLAIMED
+    :: s == SENT && e == EV_CONTRADICT -> s = SENT
+    :: s == UNKNOWN && e == EV_CONTRADICT -> s = UNKNOWN
+    :: s == RELEASED && e == EV_CONTRADICT -> s = UNKNOWN
+    :: s == DEFERRED && e == EV_CONTRADICT -> s = UNKNOWN
+    :: s == CANCELLED && e == EV_CONTRADICT -> s = UNKNOWN
+    :: s == COMPLETED && e == EV_CONTRADICT -> s = COMPLETED
+    :: s == ABANDONED && e == EV_CONTRADICT -> s = ABANDONED
     :: s == UNKNOWN && e == EV_REFUSED -> s = RELEASED
     :: s == UNKNOWN && e == EV_LOST -> s = UNKNOWN
     :: s == UNKNOWN && e == EV_PROBED_EXECUTED -> s = COMPLETED

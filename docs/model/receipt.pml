@@ -63,7 +63,7 @@ c_decl { static unsigned char places[64]; }
 mtype:state st = ABSENT;
 byte attempt;           /* claims in this life of the row; attempts_max looks at it */
 byte token;             /* the fence: fresh for every claim, never used again */
-bool promised, cancelq, resent, settled, consumed;
+bool promised, cancelq, resent, settled, consumed, contradicted;
 
 /* The world. */
 byte fly[T + 1];        /* copies of claim t's request on their way */
@@ -79,12 +79,14 @@ bool forced;            /* an operator said "not executed" before it could be kn
 bool told_cancelled, gave_up;
 bool told, built;       /* the verdict on the row: a caller was answered on it, or claimed on it */
 bool final;             /* the upstream's own answer is on record */
+bool heard, overruled;  /* an attempt of another token said that it ran; a person freed the key all the same */
 
 /* Within one commit; no part of the state. */
 hidden byte ok;          /* 0 or 1; a bit cannot be hidden */
 hidden mtype:state was;
 
 #define EXCUSED forced
+#define PROVED  (heard && !overruled)
 #define LEASED  (st == CLAIMED || st == SENT)
 #define MAY_RUN (st == SENT || st == UNKNOWN || st == COMPLETED || st == ABANDONED || st == EXPIRED)
 #define FREE    (st == ABSENT || st == RELEASED)
@@ -133,6 +135,17 @@ hidden mtype:state was;
 #else
 #define MAY_REOPEN (settled && !consumed)
 #endif
+#ifdef B_REPLACE        /* the real answer replaces one that callers were told */
+#define MAY_REPLACE settled
+#else
+#define MAY_REPLACE (settled && !consumed)
+#endif
+#define SAYS_NOT_RUN (st == RELEASED || st == CANCELLED || st == DEFERRED)
+#ifdef B_EVIDENCE       /* what speaks of one attempt frees the key, whatever another one has said */
+#define IS_HELD(ev) false
+#else
+#define IS_HELD(ev) (contradicted && !settled && ev != EV_SETTLE_NOT_EXECUTED && ev != EV_DEFER)
+#endif
 #ifdef H_CANCEL
 #define IS_CANCELLED(cq) false
 #else
@@ -151,7 +164,8 @@ hidden mtype:state was;
 
 inline sound() {                                   /* after every commit */
     CHECK(2, MAY_RUN || ran == 0 || EXCUSED);
-    CHECK(3, !promised || !FREE)
+    CHECK(3, !promised || !FREE);
+    CHECK(14, !PROVED || !SAYS_NOT_RUN)
 }
 
 /* What the event leaves of the marks; verdict and doubt. */
@@ -168,10 +182,18 @@ inline mark(ev) {
 #ifndef B_SETTLED       /* the row still counts as settled when the upstream has answered */
     :: ev == EV_ANSWERED || ev == EV_PROBED_EXECUTED -> settled = false; consumed = false
 #endif
+    :: ev == EV_CONTRADICT ->
+        contradicted = true;
+        if :: LEASED || st == UNKNOWN -> settled = false; consumed = false :: else fi
     :: ev == EV_REOPEN -> settled = false; consumed = false
     :: SETTLES_ROW(ev) -> settled = true; consumed = false
     :: else
     fi
+}
+
+/* An answer against what had been decided. */
+inline mark_answer() {
+    contradicted = contradicted || was == RELEASED || was == DEFERRED || was == CANCELLED || was == ABANDONED
 }
 
 /* The one way to change st: the table, then the marks of the row. `ok` says if
@@ -182,6 +204,7 @@ inline step(ev, cq) {
         if
         :: (STARTS(ev) || ev == EV_DEFER) && cq -> ok = false
         :: ev == EV_REOPEN && !MAY_REOPEN -> ok = false
+        :: ev == EV_ANSWERED && st == COMPLETED && !MAY_REPLACE -> ok = false
         :: else -> move(st, ev, ok)
         fi;
         if
@@ -201,7 +224,11 @@ inline step(ev, cq) {
         :: else
         fi;
         if
-        :: ok -> mark(ev)
+        :: ok && SAYS_NOT_RUN && IS_HELD(ev) -> st = UNKNOWN
+        :: else
+        fi;
+        if
+        :: ok -> mark(ev); if :: ev == EV_ANSWERED -> mark_answer() :: else fi
         :: else
         fi;
         if
@@ -235,7 +262,7 @@ inline fused() { claimed_by(EV_CLAIM); must(EV_DISPATCH, cancelq); armed++ }
 inline not_run(ev, cq) {
     step(ev, cq);
     if
-    :: ok && st == UNKNOWN -> if :: ev == EV_REFUSED -> SEEN(1) :: else fi
+    :: ok && st == UNKNOWN && ev == EV_REFUSED -> if :: PROVED -> SEEN(26) :: else -> SEEN(1) fi
     :: ok && st == CANCELLED -> SEEN(2)
     :: ok && st == DEFERRED -> SEEN(3)
     :: ok && st == RELEASED && ev == EV_REFUSED && !(cq) ->
@@ -263,6 +290,23 @@ inline report(ev) {
         CHECK(7, mygen == gen && ran > 0);
         if :: resent -> SEEN(5) :: else fi;
         must(EV_ANSWERED, cancelq); final = true
+    :: MINE && ev == EV_ANSWERED && st == COMPLETED ->       /* an operator was faster, or a probe */
+        CHECK(7, mygen == gen && ran > 0);
+        step(EV_ANSWERED, cancelq);
+        if
+        :: ok -> CHECK(15, !told); final = true; SEEN(28)
+        :: !ok && settled -> must(EV_CONTRADICT, cancelq)
+        :: else
+        fi
+    :: !MINE && ev == EV_ANSWERED && mygen == gen && st != ABSENT && st != EXPIRED ->
+        heard = true; overruled = false;
+#ifdef B_FREE           /* it is only put on the row: a key that is free stays so */
+        contradicted = true;
+        sound()
+#else
+        must(EV_CONTRADICT, cancelq);
+        if :: was == RELEASED -> SEEN(27) :: else fi
+#endif
     :: MINE && ev == EV_REFUSED -> not_run(EV_REFUSED, CANCELQ)
     :: MINE && ev == EV_LOST -> step(EV_LOST, cancelq)
     :: else -> skip                                         /* stale: kept as evidence */
@@ -469,7 +513,11 @@ end:
 }
 
 /* A new verdict: nobody knows of it yet. */
-inline verdict(ev) { not_run(ev, cancelq); if :: ok -> told = false; built = false :: else fi }
+inline verdict(ev) {
+    overruled = (ev == EV_SETTLE_NOT_EXECUTED && st == UNKNOWN);
+    not_run(ev, cancelq);
+    if :: ok -> told = false; built = false :: else fi
+}
 
 inline settle_not_executed() {
 #ifdef H_ABANDON
@@ -498,6 +546,7 @@ end:
            reopens++;
            CHECK(11, !told && !built);                      /* nobody has acted on what is taken back */
            CHECK(12, !final);                               /* an operator's word goes, never the upstream's */
+           overruled = false;
            step(EV_REOPEN, cancelq);
            CHECK(13, ok);
            gave_up = false;
@@ -516,7 +565,7 @@ end:
     :: atomic { cancels < CANCELS -> cancels++; g = gen;
            if
            :: st == SENT || st == UNKNOWN -> cancelq = true; SEEN(18)
-           :: else -> step(EV_CANCEL, cancelq); yes = ok
+           :: else -> step(EV_CANCEL, cancelq); yes = (ok && st == CANCELLED)
            fi };
        if
        :: atomic { yes && g == gen -> told_cancelled = true; CHECK(4, ran == 0 || EXCUSED) }
@@ -530,6 +579,7 @@ inline forget() {
     gen++; attempt = 0; token = 0; ran = 0;
     resent = false; cancelq = false; promised = false; settled = false; consumed = false;
     told = false; built = false; final = false; window = true;
+    contradicted = false; heard = false; overruled = false;
     CHECK(13, st == ABSENT);
     sound()
 }

@@ -36,6 +36,22 @@ static bool split_host(struct span host, struct span *ret_name, bool *ret_is_bra
     return true;
 }
 
+bool access_host_is_plain(struct span host)
+{
+    struct span name;
+    bool is_bracketed;
+    if (!split_host(host, &name, &is_bracketed))
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = gw_lower(name.ptr[i]);
+        bool fits = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+                    (is_bracketed && c == ':');
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
 static bool is_any_address(struct span host)
 {
     return span_equal(host, SPAN("0.0.0.0")) || span_equal(host, SPAN("::"));
@@ -105,19 +121,29 @@ bool access_is_json(struct span content_type)
     return span_equal_nocase(span_of(content_type.ptr, end), json);
 }
 
+const char *access_right_name(enum admin_right right)
+{
+    switch (right) {
+    case ADMIN_READ:
+        return "read";
+    case ADMIN_EVIDENCE:
+        return "evidence";
+    case ADMIN_SETTLE:
+        return "settle";
+    case ADMIN_CONTROL:
+        return "control";
+    }
+    return "";
+}
+
 void access_print_rights(uint32_t rights, struct gw_buf *out)
 {
-    static const struct {
-        enum admin_right right;
-        const char *name;
-    } names[] = {{ADMIN_READ, "read"},
-                 {ADMIN_EVIDENCE, "evidence"},
-                 {ADMIN_SETTLE, "settle"},
-                 {ADMIN_CONTROL, "control"}};
+    static const enum admin_right all[] = {ADMIN_READ, ADMIN_EVIDENCE, ADMIN_SETTLE, ADMIN_CONTROL};
     const char *between = "";
-    for (size_t i = 0; i < GW_COUNT(names); i++)
-        if ((rights & names[i].right) != 0) {
-            (void)gw_buf_print(out, "%s%s", between, names[i].name); /* marked if it fails */
+    for (size_t i = 0; i < GW_COUNT(all); i++)
+        if ((rights & (uint32_t)all[i]) != 0) {
+            (void)gw_buf_print(out, "%s%s", between,
+                               access_right_name(all[i])); /* marked if it fails */
             between = ", ";
         }
 }

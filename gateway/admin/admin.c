@@ -8,6 +8,7 @@
 #include "gateway/admin/connections.h"
 #include "gateway/admin/listener.h"
 #include "gateway/admin/plane.h"
+#include "gateway/admin/plans.h"
 
 #include <event2/event.h>
 #include <event2/http.h>
@@ -66,6 +67,12 @@ static enum gw_status start_inbox(struct admin *admin, struct gw_error *err)
     return GW_OK;
 }
 
+static enum gw_status start_plans(struct admin *admin, struct gw_error *err)
+{
+    admin->plans = plans_new(admin);
+    return admin->plans != NULL ? GW_OK : gw_error_set(err, GW_NOMEM, "out of memory");
+}
+
 enum gw_status admin_new(const struct admin_options *options, struct admin **ret_admin,
                          struct gw_error *err)
 {
@@ -78,6 +85,8 @@ enum gw_status admin_new(const struct admin_options *options, struct admin **ret
     enum gw_status status = start_http(admin, err);
     if (status == GW_OK)
         status = start_inbox(admin, err);
+    if (status == GW_OK)
+        status = start_plans(admin, err);
     if (status == GW_OK)
         status = listener_bind(&admin->listener, admin->http, &options->conf->admin, err);
     if (status != GW_OK) {
@@ -140,8 +149,11 @@ void admin_free(struct admin *admin)
         connections_stop(admin->connections);
     if (admin->http != NULL)
         listener_close(&admin->listener, admin->http);
+    if (admin->plans != NULL)
+        plans_close(admin->plans);
     if (admin->inbox_event != NULL)
         finish_calls(admin);
+    plans_free(admin->plans);
     gw_assert(admin->calls == 0);
     if (admin->http != NULL)
         evhttp_free(admin->http);

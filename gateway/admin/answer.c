@@ -173,17 +173,26 @@ bool answer_read(struct call *call, const struct json_doc *doc, uint32_t node,
     return true;
 }
 
-bool answer_fits_route(struct call *call, const struct route_policy *route,
-                       const struct stored_message *message)
+enum answer_fault answer_fault(const struct route_policy *route,
+                               const struct stored_message *message)
 {
-    if (message->body.len > route->replay_body_max) {
+    if (message->body.len > route->replay_body_max)
+        return ANSWER_TOO_LARGE;
+    for (uint32_t i = 0; i < message->field_count && !route->replay_set_cookie; i++)
+        if ((header_flags(message->fields[i].name) & HEADER_COOKIE) != 0)
+            return ANSWER_COOKIE;
+    return ANSWER_FITS;
+}
+
+void answer_refuse(struct call *call, const struct route_policy *route,
+                   const struct stored_message *message)
+{
+    enum answer_fault fault = answer_fault(route, message);
+    gw_assert(fault != ANSWER_FITS);
+    if (fault == ANSWER_COOKIE)
+        (void)refuse(call, "the route does not replay cookies"); /* it never says yes */
+    else
         call_problem(call, ADMIN_TOO_LARGE,
                      "The response body has %zu bytes; the route keeps at most %llu.",
                      message->body.len, (unsigned long long)route->replay_body_max);
-        return false;
-    }
-    for (uint32_t i = 0; i < message->field_count && !route->replay_set_cookie; i++)
-        if ((header_flags(message->fields[i].name) & HEADER_COOKIE) != 0)
-            return refuse(call, "the route does not replay cookies");
-    return true;
 }

@@ -10,7 +10,11 @@
 bool answer_read(struct call *call, const struct json_doc *doc, uint32_t node,
                  struct stored_message *ret_message) GW_MUST_CHECK;
 /* What only the route can say: the size of the body, cookies. */
-bool answer_fits_route(struct call *call, const struct route_policy *route,
-                       const struct stored_message *message) GW_MUST_CHECK;
+enum answer_fault { ANSWER_FITS, ANSWER_TOO_LARGE, ANSWER_COOKIE };
+enum answer_fault answer_fault(const struct route_policy *route,
+                               const struct stored_message *message);
+/* Answers the call with the reason. */
+void answer_refuse(struct call *call, const struct route_policy *route,
+                   const struct stored_message *message);
 
 #endif

@@ -2,6 +2,8 @@
  * every number as it was written, which a recorded answer needs. */
 #include "gateway/admin/body.h"
 
+#include "base/text.h"
+
 #define BODY_NODES_MAX (1u << 20)
 
 struct text_sink {
@@ -133,21 +135,59 @@ bool body_name(struct call *call, const struct json_doc *doc, uint32_t node, str
                   n->name_has_escapes != 0, ret);
 }
 
-bool body_note(struct call *call, const struct json_doc *doc, struct span *ret)
+bool body_words(struct call *call, const struct json_doc *doc, uint32_t node, size_t bytes_max,
+                struct span *ret)
 {
-    uint32_t node = body_member(doc, 0, "note");
-    struct span note = {"", 0};
-    bool is_text = node != JSON_NONE && body_text(call, doc, node, &note);
+    struct span text = {"", 0};
+    bool is_text = node != JSON_NONE && body_text(call, doc, node, &text);
     size_t blanks = 0;
-    while (blanks < note.len && (note.ptr[blanks] == ' ' || note.ptr[blanks] == '\t' ||
-                                 note.ptr[blanks] == '\n' || note.ptr[blanks] == '\r'))
+    while (blanks < text.len && (text.ptr[blanks] == ' ' || text.ptr[blanks] == '\t' ||
+                                 text.ptr[blanks] == '\n' || text.ptr[blanks] == '\r'))
         blanks++;
-    if (!is_text || blanks == note.len || note.len > CALL_NOTE_BYTES_MAX) {
+    if (!is_text || blanks == text.len || text.len > bytes_max)
+        return false;
+    *ret = text;
+    return true;
+}
+
+bool body_flag(struct call *call, const struct json_doc *doc, const char *name, bool *ret)
+{
+    uint32_t node = body_member(doc, 0, name);
+    *ret = node != JSON_NONE && doc->nodes[node].kind == JSON_KIND_TRUE;
+    if (node == JSON_NONE || *ret || doc->nodes[node].kind == JSON_KIND_FALSE)
+        return true;
+    call_problem(call, ADMIN_BODY_INVALID, "%s must be true or false.", name);
+    return false;
+}
+
+bool body_version(struct call *call, const struct json_doc *doc, uint32_t *ret)
+{
+    uint32_t node = body_member(doc, 0, "version");
+    uint64_t version;
+    if (node == JSON_NONE || doc->nodes[node].kind != JSON_KIND_NUMBER ||
+        !gw_parse_u64(body_raw(doc, node), &version) || version > UINT32_MAX) {
         call_problem(call, ADMIN_BODY_INVALID,
-                     "note: say why, in 1 to %d bytes; it goes on record with your name.",
-                     CALL_NOTE_BYTES_MAX);
+                     "version must be the version of the operation that you looked at.");
         return false;
     }
-    *ret = note;
+    *ret = (uint32_t)version;
     return true;
+}
+
+bool body_note(struct call *call, const struct json_doc *doc, struct span *ret)
+{
+    if (body_words(call, doc, body_member(doc, 0, "note"), CALL_NOTE_BYTES_MAX, ret))
+        return true;
+    call_problem(call, ADMIN_BODY_INVALID,
+                 "note: say why, in 1 to %d bytes; it goes on record with your name.",
+                 CALL_NOTE_BYTES_MAX);
+    return false;
+}
+
+bool body_optional_note(struct call *call, const struct json_doc *doc, struct span *ret)
+{
+    uint32_t node = body_member(doc, 0, "note");
+    *ret = span_of("", 0);
+    return node == JSON_NONE || doc->nodes[node].kind == JSON_KIND_NULL ||
+           body_note(call, doc, ret);
 }

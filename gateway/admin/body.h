@@ -23,7 +23,18 @@ bool body_text(struct call *call, const struct json_doc *doc, uint32_t node,
 /* A member's name, decoded, in the arena; false: out of memory. */
 bool body_name(struct call *call, const struct json_doc *doc, uint32_t node,
                struct span *ret) GW_MUST_CHECK;
+/* A string of 1 to bytes_max bytes that is not blank. */
+bool body_words(struct call *call, const struct json_doc *doc, uint32_t node, size_t bytes_max,
+                struct span *ret) GW_MUST_CHECK;
+/* true, false or not there (false); else the call is answered with a 400. */
+bool body_flag(struct call *call, const struct json_doc *doc, const char *name,
+               bool *ret) GW_MUST_CHECK;
+/* The version that the caller looked at; else the call is answered with a 400. */
+bool body_version(struct call *call, const struct json_doc *doc, uint32_t *ret) GW_MUST_CHECK;
 /* The note: a string of 1 to CALL_NOTE_BYTES_MAX bytes that is not blank. */
 bool body_note(struct call *call, const struct json_doc *doc, struct span *ret) GW_MUST_CHECK;
+/* The same, where none may be said: then it is empty. */
+bool body_optional_note(struct call *call, const struct json_doc *doc,
+                        struct span *ret) GW_MUST_CHECK;
 
 #endif

@@ -2,7 +2,6 @@
  * touch a call after it was answered. */
 #include "gateway/admin/call.h"
 
-#include "gateway/admin/access.h"
 #include "gateway/admin/connections.h"
 #include "gateway/admin/plane.h"
 #include "gateway/admin/query.h"
@@ -32,7 +31,7 @@ static const struct admin_problem_row problems[ADMIN_PROBLEM_COUNT] = {
 
 /* ---- its life ---- */
 
-static struct call *call_new(struct admin *admin, struct evhttp_request *request)
+struct call *call_new(struct admin *admin, struct evhttp_request *request)
 {
     struct call *call = calloc(1, sizeof(*call));
     if (call == NULL)
@@ -53,8 +52,7 @@ static struct call *call_new(struct admin *admin, struct evhttp_request *request
     return call;
 }
 
-/* After a handler's turn: an answered call is over. */
-static void settle_up(struct call *call)
+void call_settle_up(struct call *call)
 {
     if (!call->is_answered)
         return;
@@ -74,7 +72,7 @@ static void on_store(struct store_op *op, void *ctx)
     gw_assert(call->admin->calls_in_store > 0);
     call->admin->calls_in_store--;
     call->next(call);
-    settle_up(call);
+    call_settle_up(call);
 }
 
 bool call_try_submit(struct call *call, call_fn *next)
@@ -233,14 +231,13 @@ struct span call_request_header(const struct call *call, const char *name, uint3
 
 bool call_has_right(const struct call *call, enum admin_right right)
 {
-    return call->token != NULL && (call->token->rights & right) != 0;
+    return (call->caller.rights & (uint32_t)right) != 0;
 }
 
 struct span call_actor(struct call *call)
 {
-    gw_assert(call->token != NULL);
-    return arena_print(call->arena, "token:%.*s", (int)call->token->name.len,
-                       call->token->name.ptr);
+    gw_assert(call->caller.actor.len > 0);
+    return call->caller.actor;
 }
 
 bool call_takes_operation_id(struct call *call)
@@ -255,149 +252,4 @@ bool call_takes_operation_id(struct call *call)
 const struct route_policy *call_route(const struct call *call, struct span name)
 {
     return route_by_name(&call->options->conf->routes, name);
-}
-
-/* ---- the checks before a handler, in their order ---- */
-
-static bool split_target(struct call *call)
-{
-    struct span target = span_str(evhttp_request_get_uri(call->request));
-    size_t end = 0;
-    if (target.len == 0 || target.ptr[0] != '/') {
-        call->path = SPAN("/");
-        call_problem(call, ADMIN_BAD_REQUEST, "The target must begin with a slash.");
-        return false;
-    }
-    while (end < target.len && target.ptr[end] != '?')
-        end++;
-    call->path = span_of(target.ptr, end);
-    call->query =
-        end < target.len ? span_of(target.ptr + end + 1, target.len - end - 1) : span_of("", 0);
-    return true;
-}
-
-static bool check_where_from(struct call *call)
-{
-    uint32_t hosts, origins;
-    struct span host = call_request_header(call, "Host", &hosts);
-    struct span origin = call_request_header(call, "Origin", &origins);
-    if (hosts > 1 || (hosts == 1 && !access_host_is_ours(&call->options->conf->admin, host)) ||
-        (hosts == 0 && !call->options->conf->admin.is_unix)) {
-        call_problem(call, ADMIN_MISDIRECTED,
-                     "The Host must be a loopback name or address, or admin.address.");
-        return false;
-    }
-    if (origins > 1 || (origins == 1 && !access_origin_is_ours(origin, host))) {
-        call_problem(call, ADMIN_FOREIGN_ORIGIN,
-                     "The request comes from a page of another origin. Nothing was done.");
-        return false;
-    }
-    return true;
-}
-
-static bool check_token(struct call *call)
-{
-    uint32_t count;
-    struct span text = access_bearer(call_request_header(call, "Authorization", &count));
-    call->token = count == 1 ? access_token(call->options->conf, text) : NULL;
-    if (call->token != NULL)
-        return true;
-    call_header(call, "WWW-Authenticate",
-                count == 0 ? "Bearer realm=\"recibo\""
-                           : "Bearer realm=\"recibo\", error=\"invalid_token\"");
-    call_problem(call, ADMIN_UNAUTHENTICATED,
-                 count == 0 ? "Send a token: Authorization: Bearer TOKEN."
-                            : "The token is not one of the configured ones.");
-    return false;
-}
-
-static bool check_right(struct call *call)
-{
-    if ((call->token->rights & call->endpoint->right) != 0)
-        return true;
-    struct gw_buf right;
-    gw_buf_init(&right, 64);
-    access_print_rights(call->endpoint->right, &right);
-    call_problem(call, ADMIN_FORBIDDEN,
-                 "This call needs the right \"%.*s\"; the token \"%.*s\" has not.", (int)right.len,
-                 right.ptr == NULL ? "" : right.ptr, (int)call->token->name.len,
-                 call->token->name.ptr);
-    gw_buf_fini(&right);
-    return false;
-}
-
-static bool find_endpoint(struct call *call)
-{
-    struct endpoint_match match;
-    enum evhttp_cmd_type method = evhttp_request_get_command(call->request);
-    call->is_head = method == EVHTTP_REQ_HEAD;
-    endpoint_find(call->path, method == EVHTTP_REQ_GET || call->is_head, method == EVHTTP_REQ_POST,
-                  &match);
-    bool is_open = match.endpoint != NULL && match.endpoint->right == ADMIN_OPEN;
-    if (!is_open && !check_token(call)) /* nobody without a token learns what there is */
-        return false;
-    call->endpoint = match.endpoint;
-    if (match.endpoint == NULL && match.path_exists) {
-        call_header(call, "Allow",
-                    match.has_get && match.has_post ? "GET, HEAD, POST"
-                    : match.has_get                 ? "GET, HEAD"
-                                                    : "POST");
-        call_problem(call, ADMIN_METHOD_NOT_ALLOWED, "The header Allow names the methods.");
-        return false;
-    }
-    if (match.endpoint == NULL) {
-        call_problem(call, ADMIN_NOT_FOUND, "There is no such address; docs/admin.md lists them.");
-        return false;
-    }
-    if (!query_decode(call->arena, match.parameter, false, &call->parameter)) {
-        call_problem(call, ADMIN_BAD_REQUEST, "The path holds a broken percent escape.");
-        return false;
-    }
-    return is_open || check_right(call);
-}
-
-static bool take_body(struct call *call)
-{
-    struct evbuffer *in = evhttp_request_get_input_buffer(call->request);
-    size_t len = evbuffer_get_length(in);
-    size_t max =
-        call->endpoint->body == ENDPOINT_BODY_ANSWER ? call->admin->body_max : CALL_BODY_BYTES_MAX;
-    if (call->endpoint->body == ENDPOINT_BODY_NONE)
-        return true; /* whatever came means nothing here */
-    uint32_t count;
-    struct span type = call_request_header(call, "Content-Type", &count);
-    if (count != 1 || !access_is_json(type)) {
-        call_header(call, "Accept", "application/json");
-        call_problem(call, ADMIN_MEDIA_TYPE, "Send Content-Type: application/json.");
-        return false;
-    }
-    if (len > max) {
-        call_problem(call, ADMIN_TOO_LARGE, "The body has %zu bytes, at most %zu are taken.", len,
-                     max);
-        return false;
-    }
-    const unsigned char *ptr = len == 0 ? NULL : evbuffer_pullup(in, -1);
-    if (len > 0 && ptr == NULL) {
-        call_problem(call, ADMIN_OVERLOADED, "Out of memory.");
-        return false;
-    }
-    call->body = len == 0 ? SPAN("") : span_of((const char *)ptr, len);
-    return true;
-}
-
-void call_start(struct admin *admin, struct evhttp_request *request)
-{
-    struct call *call = call_new(admin, request);
-    if (call == NULL) {
-        evhttp_send_reply(request, 503, "Service Unavailable", NULL);
-        return;
-    }
-    if (split_target(call)) {
-        if (admin->calls > ADMIN_CALLS_MAX)
-            call_problem(call, ADMIN_OVERLOADED, "%d calls are under way; ask again.",
-                         ADMIN_CALLS_MAX);
-        else if (check_where_from(call) && find_endpoint(call) && take_body(call))
-            call->endpoint->handle(call);
-    }
-    settle_up(call);
 }

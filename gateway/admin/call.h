@@ -5,6 +5,7 @@
 #define RECIBO_GATEWAY_ADMIN_CALL_H
 
 #include "gateway/admin/admin.h"
+#include "gateway/admin/caller.h"
 #include "gateway/admin/json_writer.h"
 
 struct call;
@@ -17,7 +18,12 @@ enum admin_problem {
     ADMIN_PROBLEM_COUNT,
 };
 
-enum endpoint_method { ENDPOINT_GET, ENDPOINT_POST };
+/* HEAD is GET without the body. As bits, so that Allow can name several. */
+enum endpoint_method {
+    ENDPOINT_GET = 1 << 0,
+    ENDPOINT_POST = 1 << 1,
+    ENDPOINT_DELETE = 1 << 2,
+};
 enum endpoint_body { ENDPOINT_BODY_NONE, ENDPOINT_BODY_SMALL, ENDPOINT_BODY_ANSWER };
 
 typedef void call_fn(struct call *call);
@@ -25,7 +31,7 @@ typedef void call_fn(struct call *call);
 struct endpoint {
     enum endpoint_method method;
     const char *path;
-    uint32_t right; /* enum admin_right; 0: open to all */
+    uint32_t right; /* enum admin_right, one of these bits is enough; 0: open to all */
     enum endpoint_body body;
     call_fn *handle;
     const char *doc;
@@ -35,23 +41,25 @@ struct endpoint {
 #include "gateway/admin/endpoints.def"
 #undef ENDPOINT
 
-enum { ADMIN_OPEN = 0 };
+enum { ADMIN_OPEN = 0, ADMIN_ANY = ADMIN_READ | ADMIN_EVIDENCE | ADMIN_SETTLE | ADMIN_CONTROL };
 
 struct endpoint_match {
     const struct endpoint *endpoint; /* NULL: none */
-    bool path_exists;
-    bool has_get, has_post; /* for Allow */
-    struct span parameter;  /* as received */
+    uint32_t methods;      /* enum endpoint_method that the path has, for Allow; 0: no such path */
+    struct span parameter; /* as received */
 };
-/* Finds the endpoint of a path without its query. */
-void endpoint_find(struct span path, bool is_get, bool is_post, struct endpoint_match *ret);
+/* Finds the endpoint of a path without its query. `method`: enum endpoint_method, or 0. */
+void endpoint_find(struct span path, uint32_t method, struct endpoint_match *ret);
+const struct endpoint *endpoint_at(uint32_t index); /* in the table's order; NULL: no more */
+const char *endpoint_method_name(enum endpoint_method method); /* "GET" */
 /* The markdown of docs/admin.md. */
 void endpoint_print_reference(struct gw_buf *out);
 
-#define CALL_ARENA_BYTES_MAX ((size_t)64 << 20)
-#define CALL_OUT_BYTES_MAX   ((size_t)64 << 20)
-#define CALL_BODY_BYTES_MAX  ((size_t)1 << 20)
-#define CALL_NOTE_BYTES_MAX  1000
+#define CALL_ARENA_BYTES_MAX   ((size_t)64 << 20)
+#define CALL_OUT_BYTES_MAX     ((size_t)64 << 20)
+#define CALL_BODY_BYTES_MAX    ((size_t)1 << 20)
+#define CALL_NOTE_BYTES_MAX    1000
+#define CALL_COMMENT_BYTES_MAX 4000
 
 struct call {
     GW_TAG(call);
@@ -60,7 +68,7 @@ struct call {
     const struct admin_options *options; /* of the admin */
     struct evhttp_request *request;      /* NULL: it was answered */
     const struct endpoint *endpoint;
-    const struct conf_token *token; /* NULL: open endpoints */
+    struct caller caller; /* empty: open endpoints */
     bool is_head;
     bool is_answered;
     struct arena *arena;
@@ -100,9 +108,9 @@ bool call_store_is_well(struct call *call) GW_MUST_CHECK;
 /* A header of the request; empty: none. `ret_count`: how many lines it has. */
 struct span call_request_header(const struct call *call, const char *name, uint32_t *ret_count);
 
-/* The right of the call's token. */
+/* Has the caller this right? */
 bool call_has_right(const struct call *call, enum admin_right right);
-/* "token:ana", in the arena. */
+/* "token:ana", "token:proxy/anna", "uid:1000". */
 struct span call_actor(struct call *call);
 /* op_ and 26 characters of the alphabet; else the call is answered with 404. */
 bool call_takes_operation_id(struct call *call);

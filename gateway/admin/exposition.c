@@ -3,14 +3,18 @@
 
 #include <stdio.h>
 
-struct metric_row {
-    const char *name, *type, *unit, *help;
-};
 static const struct metric_row rows[METRIC_COUNT] = {
-#define METRIC(name, text, type, unit, help) [METRIC_##name] = {text, type, unit, help},
+#define METRIC(name, text, type, unit, labels, help)                                               \
+    [METRIC_##name] = {text, type, unit, labels, help},
 #include "gateway/admin/metrics.def"
 #undef METRIC
 };
+
+const struct metric_row *metric_row(enum metric metric)
+{
+    gw_assert(metric < METRIC_COUNT);
+    return &rows[metric];
+}
 
 struct metric_labels metric_label(const char *name, struct span value)
 {

@@ -7,7 +7,7 @@
 #include "gateway/admin/call.h"
 
 enum metric {
-#define METRIC(name, text, type, unit, help) METRIC_##name,
+#define METRIC(name, text, type, unit, labels, help) METRIC_##name,
 #include "gateway/admin/metrics.def"
 #undef METRIC
     METRIC_COUNT,
@@ -45,5 +45,14 @@ void exposition_board_histogram(struct exposition *exposition, struct metric_lab
 void exposition_commit_histogram(struct exposition *exposition, const struct store_stats *stats);
 void exposition_batch_histogram(struct exposition *exposition, const struct store_stats *stats);
 void exposition_end(struct exposition *exposition);
+
+/* What the table says of a family. */
+struct metric_row {
+    const char *name; /* without _total */
+    const char *type, *unit, *labels, *help;
+};
+const struct metric_row *metric_row(enum metric metric);
+/* The markdown of docs/metrics.md. */
+void metrics_print_reference(struct gw_buf *out);
 
 #endif

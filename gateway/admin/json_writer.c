@@ -70,6 +70,12 @@ void writer_text_or_null(struct json_writer *writer, const char *name, struct sp
         writer_text(writer, name, text);
 }
 
+void writer_raw(struct json_writer *writer, const char *name, struct span json)
+{
+    begin(writer, name);
+    (void)gw_buf_add(writer->out, json); /* a failed buffer stays marked */
+}
+
 void writer_member(struct json_writer *writer, struct span name, struct span text)
 {
     begin(writer, NULL);

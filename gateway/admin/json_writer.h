@@ -22,6 +22,8 @@ void writer_null(struct json_writer *writer, const char *name);
 void writer_time(struct json_writer *writer, const char *name, int64_t wall_ms);
 /* A text, or null when it is empty. */
 void writer_text_or_null(struct json_writer *writer, const char *name, struct span text);
+/* JSON that was written before; the caller has checked it. */
+void writer_raw(struct json_writer *writer, const char *name, struct span json);
 /* A member whose name is not ours: escaped like a value. */
 void writer_member(struct json_writer *writer, struct span name, struct span text);
 

@@ -157,7 +157,7 @@ static void print_route(struct call *call, const struct route_policy *route)
     const struct pause_entry *pause = pause_of(call, route);
     writer_open(json, NULL, '{');
     writer_text(json, "name", route->name);
-    writer_text(json, "mode", route->mode == ROUTE_ENFORCE ? SPAN("enforce") : SPAN("pass"));
+    writer_text(json, "mode", span_str(route_mode_name(route->mode)));
     print_methods(json, route->methods);
     writer_text(json, "path", route->path);
     writer_text(json, "upstream", route->upstream == NULL ? SPAN("") : route->upstream->name);

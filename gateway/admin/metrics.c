@@ -5,6 +5,10 @@
 #include "gateway/admin/process.h"
 #include "gateway/problem.h"
 
+/* Routes that are no longer configured share one label: the set stays closed. It is no
+ * name that a route can have. */
+static const struct span removed = {"(removed)", 9};
+
 /* What one page is made from. */
 struct page {
     struct call *call;
@@ -25,14 +29,24 @@ static uint32_t route_count(const struct page *page)
     return page->call->options->conf->routes.count;
 }
 
+/* Behind the last route stand those that are no longer configured, as one. */
 static struct board_route *counts_at(const struct page *page, uint32_t i)
 {
-    return board_route(page->call->options->board, route_at(page, i));
+    return board_route(page->call->options->board,
+                       i < route_count(page) ? route_at(page, i) : NULL);
 }
 
 static struct metric_labels of_route(const struct page *page, uint32_t i)
 {
-    return metric_label("route", route_at(page, i)->name);
+    return metric_label("route", i < route_count(page) ? route_at(page, i)->name : removed);
+}
+
+static bool has_mode(const struct page *page, enum route_mode mode)
+{
+    for (uint32_t i = 0; i < route_count(page); i++)
+        if (route_at(page, i)->mode == mode)
+            return true;
+    return false;
 }
 
 static void print_operations(struct page *page)
@@ -65,7 +79,6 @@ static const struct tally_entry *tally_of(const struct page *page, struct span r
     return NULL;
 }
 
-/* Routes that are no longer configured share one label: the set stays closed. */
 static struct tally_entry tally_of_removed(const struct page *page)
 {
     struct tally_entry sum = {0};
@@ -99,37 +112,79 @@ static void print_tally(struct page *page, enum metric metric)
     exposition_family(&page->out, metric);
     for (uint32_t i = 0; i < route_count(page); i++)
         print_tally_sample(page, route_at(page, i)->name, tally_of(page, route_at(page, i)->name));
-    const struct tally_entry removed = tally_of_removed(page);
-    if (removed.unknown > 0)
-        print_tally_sample(page, SPAN("(removed)"), &removed);
+    const struct tally_entry rest = tally_of_removed(page);
+    print_tally_sample(page, removed, &rest);
+}
+
+/* A probe and a late answer say that it ran, or that it did not, and nothing else. */
+static bool may_give(enum settled_by by, enum settle_verdict verdict)
+{
+    return by == SETTLED_BY_OPERATOR || by == SETTLED_BY_PLAN || verdict == VERDICT_EXECUTED ||
+           verdict == VERDICT_NOT_EXECUTED;
+}
+
+static void print_settled_by(struct page *page, uint32_t route, enum settled_by by)
+{
+    const struct board_route *counts = counts_at(page, route);
+    for (uint32_t v = 0; v < VERDICT_COUNT; v++) {
+        enum settle_verdict verdict = (enum settle_verdict)v;
+        if (!may_give(by, verdict))
+            continue;
+        struct metric_labels labels =
+            metric_and_label(of_route(page, route), "verdict", span_str(settle_word(verdict)));
+        exposition_count(&page->out, metric_and_label(labels, "by", span_str(settled_by_word(by))),
+                         atomic_load(&counts->settled[by][v]));
+    }
 }
 
 static void print_settled(struct page *page)
 {
     exposition_family(&page->out, METRIC_SETTLED);
-    for (uint32_t i = 0; i < route_count(page); i++)
-        for (uint32_t v = 0; v < VERDICT_COUNT; v++) {
-            struct span word = span_str(settle_word((enum settle_verdict)v));
-            struct metric_labels labels = metric_and_label(of_route(page, i), "verdict", word);
-            exposition_count(&page->out, metric_and_label(labels, "by", SPAN("operator")),
-                             atomic_load(&counts_at(page, i)->settled[v]));
-        }
+    for (uint32_t i = 0; i <= route_count(page); i++)
+        for (uint32_t by = 0; by < SETTLED_BY_COUNT; by++)
+            print_settled_by(page, i, (enum settled_by)by);
     exposition_family(&page->out, METRIC_CONTRADICTIONS);
-    for (uint32_t i = 0; i < route_count(page); i++)
+    for (uint32_t i = 0; i <= route_count(page); i++)
         exposition_count(&page->out, of_route(page, i),
                          atomic_load(&counts_at(page, i)->contradictions));
 }
 
+/* Half-open counts as held: one trial goes through, everybody else is refused. Nothing
+ * holds a route that is not enforced. */
 static void print_paused(struct page *page)
 {
+    if (!has_mode(page, ROUTE_ENFORCE))
+        return;
     exposition_family(&page->out, METRIC_ROUTE_PAUSED);
     for (uint32_t i = 0; i < route_count(page); i++) {
+        if (route_at(page, i)->mode != ROUTE_ENFORCE)
+            continue;
+        uint32_t why = board_held_by(page->call->options->board, route_at(page, i));
+        const struct {
+            struct span word;
+            bool holds;
+        } reasons[] = {
+            {SPAN("route"), (why & HELD_BY_ROUTE) != 0},
+            {SPAN("upstream"), (why & HELD_BY_UPSTREAM) != 0},
+            {SPAN("breaker"), atomic_load(&counts_at(page, i)->breaker) != (int)BREAKER_CLOSED}};
+        for (size_t k = 0; k < GW_COUNT(reasons); k++)
+            exposition_gauge(&page->out,
+                             metric_and_label(of_route(page, i), "why", reasons[k].word),
+                             reasons[k].holds ? 1 : 0);
+    }
+}
+
+static void print_observed(struct page *page, enum metric metric)
+{
+    if (!has_mode(page, ROUTE_OBSERVE))
+        return;
+    exposition_family(&page->out, metric);
+    for (uint32_t i = 0; i < route_count(page); i++) {
         const struct board_route *counts = counts_at(page, i);
-        bool is_open = atomic_load(&counts->breaker) == (int)BREAKER_OPEN;
-        exposition_gauge(&page->out, metric_and_label(of_route(page, i), "why", SPAN("hand")),
-                         atomic_load(&counts->paused) ? 1 : 0);
-        exposition_gauge(&page->out, metric_and_label(of_route(page, i), "why", SPAN("breaker")),
-                         is_open ? 1 : 0);
+        if (route_at(page, i)->mode == ROUTE_OBSERVE)
+            exposition_count(&page->out, of_route(page, i),
+                             atomic_load(metric == METRIC_OBSERVED ? &counts->observed
+                                                                   : &counts->observed_lost));
     }
 }
 
@@ -173,19 +228,27 @@ static void print_store(struct page *page)
     exposition_family(&page->out, METRIC_BATCH_SIZE);
     exposition_batch_histogram(&page->out, stats);
     print_one(page, METRIC_STORE_QUEUE, (int64_t)(stats->queue_length & INT64_MAX));
+    print_one(page, METRIC_STORE_QUEUE_LIMIT, page->call->options->conf->limits.store_queue);
     print_one(page, METRIC_STORE_FAILING, stats->is_failing ? 1 : 0);
     exposition_family(&page->out, METRIC_COMMIT_FAILURES);
     exposition_count(&page->out, METRIC_NO_LABELS, stats->failed_commits);
 }
 
-static void print_process(struct page *page)
+static void print_load_of_process(struct page *page)
 {
     const struct board_gauges *gauges = board_gauges(page->call->options->board);
+    const struct conf_limits *limits = &page->call->options->conf->limits;
+    print_one(page, METRIC_LATE_LISTENING, atomic_load(&gauges->late_listening));
+    print_one(page, METRIC_LATE_LISTENING_LIMIT, limits->late_max);
+    print_one(page, METRIC_CONNECTIONS, atomic_load(&gauges->connections));
+    print_one(page, METRIC_CONNECTIONS_LIMIT, limits->connections);
+    print_one(page, METRIC_FLOWS, atomic_load(&gauges->flows));
+}
+
+static void print_process(struct page *page)
+{
     struct process_figures figures;
     process_look(&figures);
-    print_one(page, METRIC_LATE_LISTENING, atomic_load(&gauges->late_listening));
-    print_one(page, METRIC_CONNECTIONS, atomic_load(&gauges->connections));
-    print_one(page, METRIC_FLOWS, atomic_load(&gauges->flows));
     exposition_family(&page->out, METRIC_PROCESS_CPU);
     exposition_ms(&page->out, METRIC_NO_LABELS, figures.cpu_ms);
     print_one(page, METRIC_PROCESS_MEMORY, (int64_t)(figures.resident_bytes & INT64_MAX));
@@ -203,8 +266,11 @@ static void print_page(struct page *page)
     print_settled(page);
     print_paused(page);
     print_load(page);
+    print_observed(page, METRIC_OBSERVED);
+    print_observed(page, METRIC_OBSERVED_LOST);
     print_times(page);
     print_store(page);
+    print_load_of_process(page);
     print_process(page);
     exposition_end(&page->out);
 }

@@ -52,6 +52,10 @@ static void on_audit(struct call *call)
     } else {
         operation_print_members(call, look->row, false);
         operation_print_audit(call, call->op.out.audit, call->op.out.audit_count);
+        operation_print_comments(call, call->op.out.audit, call->op.out.audit_count);
+        operation_print_probes(call, look->row);
+        writer_open(&call->json, "cancel_requests", '[');
+        writer_close(&call->json, ']');
         print_quiet_time(call, look->row);
         if (call_has_right(call, ADMIN_EVIDENCE)) {
             operation_print_request(call, look->row);

@@ -99,6 +99,20 @@ static void print_times(struct json_writer *json, const struct store_row *row)
     writer_time(json, "last_repeat_at", row->last_repeat_ms);
 }
 
+/* Who is on it, and what asking the upstream brought. */
+static void print_care(struct json_writer *json, const struct store_row *row)
+{
+    bool was_asked = row->probe != PROBE_NONE && row->probe < PROBE_RESULT_COUNT;
+    writer_text_or_null(json, "claimed_by", row->claimed_by);
+    writer_time(json, "claimed_at", row->claimed_ms);
+    writer_text_or_null(json, "probe",
+                        was_asked ? span_str(probe_result_name((enum probe_result)row->probe))
+                                  : SPAN(""));
+    writer_number(json, "probe_count", row->probe_count);
+    writer_time(json, "next_probe_at",
+                row->receipt.state == RECEIPT_UNKNOWN ? row->probe_due_ms : 0);
+}
+
 void operation_print_members(struct call *call, const struct store_row *row, bool is_listed)
 {
     struct json_writer *json = &call->json;
@@ -131,6 +145,7 @@ void operation_print_members(struct call *call, const struct store_row *row, boo
     print_marks(json, &row->receipt);
     writer_null(json, "compensates");
     writer_bool(json, "answer_kept", row->answer_kept);
+    print_care(json, row);
 }
 
 static bool is_utf8(struct span text)
@@ -194,6 +209,60 @@ void operation_print_audit(struct call *call, const struct audit_entry *audit, u
         writer_text(json, "subject", audit[i].subject);
         writer_text(json, "note", audit[i].note);
         writer_text(json, "detail", audit[i].detail);
+        writer_close(json, '}');
+    }
+    writer_close(json, ']');
+}
+
+void operation_print_comments(struct call *call, const struct audit_entry *audit, uint32_t count)
+{
+    struct json_writer *json = &call->json;
+    writer_open(json, "comments", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (!span_equal(audit[i].action, SPAN("comment")))
+            continue;
+        writer_open(json, NULL, '{');
+        writer_time(json, "at", audit[i].at_ms);
+        writer_text(json, "actor", audit[i].actor);
+        writer_text(json, "text", audit[i].note);
+        writer_close(json, '}');
+    }
+    writer_close(json, ']');
+}
+
+const struct probe_record *operation_probes(struct call *call, const struct store_row *row,
+                                            uint32_t *ret_count)
+{
+    struct probe_record *probes = NULL;
+    *ret_count = 0;
+    if (row->probes.len > 0 && probes_decode(call->arena, row->probes, &probes, ret_count) != GW_OK)
+        *ret_count = 0; /* a broken blob shows as none */
+    return probes;
+}
+
+void operation_print_probes(struct call *call, const struct store_row *row)
+{
+    struct json_writer *json = &call->json;
+    uint32_t count;
+    const struct probe_record *probes = operation_probes(call, row, &count);
+    writer_open(json, "probes", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        const struct probe_record *p = &probes[i];
+        writer_open(json, NULL, '{');
+        writer_time(json, "at", p->at_ms);
+        writer_text(json, "by", p->by);
+        writer_text(json, "result",
+                    span_str(p->result < PROBE_RESULT_COUNT
+                                 ? probe_result_name((enum probe_result)p->result)
+                                 : "none"));
+        writer_text(json, "end",
+                    span_str(p->end < END_COUNT ? end_name((enum attempt_end)p->end) : "none"));
+        if (p->status == 0)
+            writer_null(json, "status");
+        else
+            writer_number(json, "status", p->status);
+        writer_text(json, "target", p->target);
+        writer_text(json, "reason", p->reason);
         writer_close(json, '}');
     }
     writer_close(json, ']');

@@ -12,13 +12,26 @@ void operation_print_members(struct call *call, const struct store_row *row, boo
 void operation_print_request(struct call *call, const struct store_row *row);
 void operation_print_response(struct call *call, const struct store_row *row);
 void operation_print_audit(struct call *call, const struct audit_entry *audit, uint32_t count);
+/* "comments": the entries of the audit that are comments. */
+void operation_print_comments(struct call *call, const struct audit_entry *audit, uint32_t count);
+/* "probes": what asking the upstream brought. */
+void operation_print_probes(struct call *call, const struct store_row *row);
 /* Decoded into the call's arena; none if the blob is broken. */
 const struct attempt_record *operation_attempts(struct call *call, const struct store_row *row,
                                                 uint32_t *ret_count);
+const struct probe_record *operation_probes(struct call *call, const struct store_row *row,
+                                            uint32_t *ret_count);
 /* When the last attempt ended, as far as is known. */
 int64_t operation_last_end_ms(const struct attempt_record *attempts, uint32_t count);
 /* "client_sees": {"now": ..., "executed": ...}. */
 void visible_print(struct call *call, const struct store_row *row);
+/* What a repeat would get after this verdict; ADMIT_VERDICT_COUNT: the state does not
+ * take it, or the route is no longer configured. */
+enum admit_verdict visible_under(const struct call *call, const struct store_row *row,
+                                 enum settle_verdict verdict, bool has_answer);
+/* The members of one such sight; the status is that of an answer that is replayed, 0: none. */
+void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
+                         uint16_t replayed_status);
 
 /* A verdict as an event, and as its word in the API. */
 enum receipt_event_kind settle_event(enum settle_verdict verdict);

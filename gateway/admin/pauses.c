@@ -6,7 +6,7 @@
 
 struct pausing {
     enum pause_subject subject;
-    bool clear;
+    bool clear, was_paused;
     struct audit_entry audit;
 };
 
@@ -21,9 +21,64 @@ static bool is_known(const struct call *call, enum pause_subject subject)
     return false;
 }
 
+static bool concerns(const struct call *call, enum pause_subject subject,
+                     const struct route_policy *route)
+{
+    return span_equal(subject == PAUSE_ROUTE ? route->name : route->upstream->name,
+                      call->parameter);
+}
+
+static bool is_paused(const struct call *call, enum pause_subject subject)
+{
+    const struct route_table *routes = &call->options->conf->routes;
+    uint32_t bit = subject == PAUSE_ROUTE ? HELD_BY_ROUTE : HELD_BY_UPSTREAM;
+    for (uint32_t i = 0; i < routes->count; i++)
+        if (concerns(call, subject, &routes->routes[i]) &&
+            (board_held_by(call->options->board, &routes->routes[i]) & bit) != 0)
+            return true;
+    return false;
+}
+
 static const char *subject_word(enum pause_subject subject)
 {
     return subject == PAUSE_ROUTE ? "route" : "upstream";
+}
+
+/* After a resume: nobody is to believe that a route is open while something else holds it. */
+static void print_still(struct call *call, const struct pausing *pausing)
+{
+    const struct route_table *routes = &call->options->conf->routes;
+    writer_open(&call->json, "still", '[');
+    for (uint32_t i = 0; pausing->clear && i < routes->count; i++) {
+        const struct route_policy *route = &routes->routes[i];
+        if (route->mode != ROUTE_ENFORCE || !concerns(call, pausing->subject, route))
+            continue;
+        uint32_t why = board_held_by(call->options->board, route);
+        const struct {
+            uint32_t bit;
+            const char *word;
+            struct span name;
+        } holds[] = {{HELD_BY_ROUTE, "route", route->name},
+                     {HELD_BY_UPSTREAM, "upstream", route->upstream->name},
+                     {HELD_BY_BREAKER, "breaker", route->name}};
+        for (size_t k = 0; k < GW_COUNT(holds); k++)
+            if ((why & holds[k].bit) != 0)
+                writer_text(&call->json, NULL,
+                            arena_print(call->arena, "%s:%.*s", holds[k].word,
+                                        (int)holds[k].name.len, holds[k].name.ptr));
+    }
+    writer_close(&call->json, ']');
+}
+
+static void print_passing(struct call *call, const struct pausing *pausing)
+{
+    const struct route_table *routes = &call->options->conf->routes;
+    writer_open(&call->json, "passing", '[');
+    for (uint32_t i = 0; i < routes->count; i++)
+        if (pausing->subject == PAUSE_UPSTREAM && routes->routes[i].mode != ROUTE_ENFORCE &&
+            concerns(call, pausing->subject, &routes->routes[i]))
+            writer_text(&call->json, NULL, routes->routes[i].name);
+    writer_close(&call->json, ']');
 }
 
 static void on_paused(struct call *call)
@@ -44,6 +99,9 @@ static void on_paused(struct call *call)
     writer_text(&call->json, "actor", pausing->audit.actor);
     writer_text(&call->json, "note", pausing->audit.note);
     writer_time(&call->json, "at", call->now_ms);
+    writer_bool(&call->json, "changed", pausing->was_paused == pausing->clear);
+    print_still(call, pausing);
+    print_passing(call, pausing);
     call_end(call);
 }
 
@@ -60,11 +118,20 @@ static void change(struct call *call, enum pause_subject subject, bool clear)
         call_problem(call, ADMIN_NOT_FOUND, "There is no %s of this name.", subject_word(subject));
         return;
     }
+    const struct route_policy *route = call_route(call, call->parameter);
+    if (subject == PAUSE_ROUTE && route->mode != ROUTE_ENFORCE) {
+        call_problem(call, ADMIN_NOT_GUARDED,
+                     "The route %.*s passes requests through: it has no operations to hold back. "
+                     "To stop its traffic, take it out of the configuration.",
+                     (int)route->name.len, route->name.ptr);
+        return;
+    }
     if (!body_parse(call, &doc) || !body_knows_members(call, &doc, 0, "note") ||
         !body_note(call, &doc, &note))
         return;
     pausing->subject = subject;
     pausing->clear = clear;
+    pausing->was_paused = is_paused(call, subject);
     pausing->audit =
         (struct audit_entry){.at_ms = call->now_ms,
                              .actor = call_actor(call),

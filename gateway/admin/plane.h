@@ -4,6 +4,7 @@
 
 #include "gateway/admin/admin.h"
 #include "gateway/admin/listener.h"
+#include "gateway/admin/sessions.h"
 
 #define ADMIN_CALLS_MAX 32
 
@@ -18,10 +19,18 @@ struct admin {
     struct event *inbox_event;
     size_t body_max;
     uint32_t calls;          /* not answered yet */
-    uint32_t calls_in_store; /* of those, waiting for the store */
+    uint32_t calls_in_store; /* operations of calls and plans that the store has */
+    bool is_reporting;       /* a report of observe mode is under way: one at a time */
+    struct sessions sessions;
+    struct plans *plans;
 };
 
+struct call;
 struct evhttp_request;
+/* NULL: out of memory. */
+struct call *call_new(struct admin *admin, struct evhttp_request *request);
+/* After a handler's turn: an answered call is over. */
+void call_settle_up(struct call *call);
 /* Checks the request, finds its endpoint and lets it run. */
 void call_start(struct admin *admin, struct evhttp_request *request);
 

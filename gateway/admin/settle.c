@@ -1,9 +1,10 @@
 /* A person's verdict on an operation (SPEC 4): compare-and-set on the version that
- * he read, audited in the same transaction. Must never move a receipt but by
- * receipt_step(), and never before the quiet time unless told to. */
+ * he read, audited in the same transaction. Must never move a receipt but as
+ * verdict_judge() says. */
 #include "gateway/admin/answer.h"
 #include "gateway/admin/body.h"
 #include "gateway/admin/operation.h"
+#include "gateway/admin/verdict.h"
 
 #include "base/fault.h"
 #include "base/log.h"
@@ -11,53 +12,14 @@
 
 #include <stdio.h>
 
-static const struct {
-    const char *word;
-    enum receipt_event_kind event;
-} verdicts[VERDICT_COUNT] = {
-    [VERDICT_EXECUTED] = {"executed", RECEIPT_EV_SETTLE_EXECUTED},
-    [VERDICT_NOT_EXECUTED] = {"not_executed", RECEIPT_EV_SETTLE_NOT_EXECUTED},
-    [VERDICT_ABANDONED] = {"abandoned", RECEIPT_EV_SETTLE_ABANDONED},
-    [VERDICT_REOPEN] = {"reopen", RECEIPT_EV_REOPEN},
-};
-
 struct settlement {
-    enum settle_verdict verdict;
+    struct verdict verdict;
     uint32_t version;
-    bool force, has_answer;
-    struct stored_message answer;
     struct span note;
     struct store_row row;  /* as it is to be */
     struct store_row seen; /* as it was */
     struct audit_entry audit;
 };
-
-enum receipt_event_kind settle_event(enum settle_verdict verdict)
-{
-    gw_assert(verdict < VERDICT_COUNT);
-    return verdicts[verdict].event;
-}
-
-const char *settle_word(enum settle_verdict verdict)
-{
-    gw_assert(verdict < VERDICT_COUNT);
-    return verdicts[verdict].word;
-}
-
-enum receipt_verdict settle_step(const struct store_row *row, const struct route_policy *route,
-                                 enum settle_verdict verdict, int64_t now_ms,
-                                 struct receipt *ret_next)
-{
-    int64_t retention_ms = route == NULL ? SETTLE_RETENTION_MS : route->retention_ms;
-    /* What was promised runs again at once; everything else is kept for its time. */
-    bool runs_again = verdict == VERDICT_NOT_EXECUTED &&
-                      (row->receipt.marks & RECEIPT_PROMISED) != 0 &&
-                      (row->receipt.marks & RECEIPT_CANCEL_REQUESTED) == 0;
-    struct receipt_event event = {.kind = settle_event(verdict),
-                                  .now_ms = now_ms,
-                                  .until_ms = runs_again ? now_ms : now_ms + retention_ms};
-    return receipt_step(&row->receipt, &event, ret_next);
-}
 
 /* ---- what was asked ---- */
 
@@ -74,34 +36,9 @@ static bool read_verdict(struct call *call, const struct json_doc *doc,
     struct span word = {"", 0};
     if (node != JSON_NONE && !body_text(call, doc, node, &word))
         word = SPAN("");
-    for (uint32_t i = 0; i < VERDICT_COUNT; i++)
-        if (span_equal(word, span_str(verdicts[i].word))) {
-            settlement->verdict = (enum settle_verdict)i;
-            return true;
-        }
-    return refuse(call, "verdict must be executed, not_executed, abandoned or reopen");
-}
-
-static bool read_version(struct call *call, const struct json_doc *doc,
-                         struct settlement *settlement)
-{
-    uint32_t node = body_member(doc, 0, "version");
-    uint64_t version;
-    if (node == JSON_NONE || doc->nodes[node].kind != JSON_KIND_NUMBER ||
-        !gw_parse_u64(body_raw(doc, node), &version) || version > UINT32_MAX)
-        return refuse(call, "version must be the version of the operation that you looked at");
-    settlement->version = (uint32_t)version;
-    return true;
-}
-
-static bool read_force(struct call *call, const struct json_doc *doc, struct settlement *settlement)
-{
-    uint32_t node = body_member(doc, 0, "force");
-    if (node == JSON_NONE)
-        return true;
-    settlement->force = doc->nodes[node].kind == JSON_KIND_TRUE;
-    return settlement->force || doc->nodes[node].kind == JSON_KIND_FALSE ||
-           refuse(call, "force must be true or false");
+    settlement->verdict.kind = verdict_by_word(word);
+    return settlement->verdict.kind != VERDICT_COUNT ||
+           refuse(call, "verdict must be executed, not_executed, abandoned or reopen");
 }
 
 static bool read_answer(struct call *call, const struct json_doc *doc,
@@ -110,10 +47,10 @@ static bool read_answer(struct call *call, const struct json_doc *doc,
     uint32_t node = body_member(doc, 0, "response");
     if (node == JSON_NONE || doc->nodes[node].kind == JSON_KIND_NULL)
         return true;
-    if (settlement->verdict != VERDICT_EXECUTED)
+    if (settlement->verdict.kind != VERDICT_EXECUTED)
         return refuse(call, "a response goes only with the verdict executed");
-    settlement->has_answer = true;
-    return answer_read(call, doc, node, &settlement->answer);
+    settlement->verdict.has_answer = true;
+    return answer_read(call, doc, node, &settlement->verdict.answer);
 }
 
 static bool read_settlement(struct call *call, struct settlement *settlement)
@@ -121,8 +58,9 @@ static bool read_settlement(struct call *call, struct settlement *settlement)
     struct json_doc doc;
     return body_parse(call, &doc) &&
            body_knows_members(call, &doc, 0, "verdict version response note force") &&
-           read_verdict(call, &doc, settlement) && read_version(call, &doc, settlement) &&
-           body_note(call, &doc, &settlement->note) && read_force(call, &doc, settlement) &&
+           read_verdict(call, &doc, settlement) && body_version(call, &doc, &settlement->version) &&
+           body_note(call, &doc, &settlement->note) &&
+           body_flag(call, &doc, "force", &settlement->verdict.force) &&
            read_answer(call, &doc, settlement);
 }
 
@@ -152,7 +90,8 @@ static void refuse_state(struct call *call, const struct store_row *row)
     const struct settlement *settlement = call->state;
     call_begin_problem(call, ADMIN_NOT_SETTLEABLE,
                        "The verdict %s does not go with the state %s. Nothing was changed.",
-                       settle_word(settlement->verdict), receipt_public_state(row->receipt.state));
+                       settle_word(settlement->verdict.kind),
+                       receipt_public_state(row->receipt.state));
     end_with_operation(call, row);
 }
 
@@ -198,7 +137,7 @@ static void refuse_reopen(struct call *call)
 static void refuse_move(struct call *call)
 {
     const struct settlement *settlement = call->state;
-    if (settlement->verdict != VERDICT_REOPEN) {
+    if (settlement->verdict.kind != VERDICT_REOPEN) {
         refuse_state(call, &settlement->seen);
         return;
     }
@@ -207,20 +146,9 @@ static void refuse_move(struct call *call)
     call_submit(call, refuse_reopen);
 }
 
-/* Bytes of a paused upstream may still land: "it did not run" is too early to say. */
-static bool quiet_time_is_over(struct call *call, const struct route_policy *route)
+static void refuse_early(struct call *call, int64_t until_ms)
 {
     const struct settlement *settlement = call->state;
-    uint32_t count;
-    if (settlement->verdict != VERDICT_NOT_EXECUTED || settlement->force)
-        return true;
-    const struct attempt_record *attempts = operation_attempts(call, &settlement->seen, &count);
-    int64_t quiet_ms = route == NULL ? SETTLE_QUIET_MS : route->quiet_ms;
-    int64_t last_ms = operation_last_end_ms(attempts, count);
-    /* Without evidence of an attempt the row's own last change is the latest it can be. */
-    int64_t until_ms = (last_ms == 0 ? settlement->seen.updated_ms : last_ms) + quiet_ms;
-    if (call->now_ms >= until_ms)
-        return true;
     char when[GW_RFC3339_BYTES];
     gw_rfc3339(until_ms, when);
     call_begin_problem(call, ADMIN_QUIET_TIME,
@@ -229,74 +157,20 @@ static bool quiet_time_is_over(struct call *call, const struct route_policy *rou
                        when);
     writer_time(&call->json, "quiet_until", until_ms);
     end_with_operation(call, &settlement->seen);
-    return false;
 }
 
 /* ---- the change ---- */
 
-/* The last attempt is what the verdict speaks of. */
-static bool mark_basis(struct call *call, struct settlement *settlement)
-{
-    struct attempt_record *attempts = NULL;
-    struct store_row *row = &settlement->row;
-    uint32_t count = 0;
-    bool is_said = settlement->verdict == VERDICT_NOT_EXECUTED;
-    if (row->attempts.len == 0 || (!is_said && settlement->verdict != VERDICT_REOPEN))
-        return true;
-    if (attempts_decode(call->arena, row->attempts, &attempts, &count) != GW_OK || count == 0)
-        return true; /* the evidence stays as it is */
-    uint8_t *basis = &attempts[count - 1].basis;
-    if (is_said || *basis == BASIS_ASSERTED)
-        *basis = is_said ? BASIS_ASSERTED : BASIS_NONE;
-    struct gw_buf packed;
-    gw_buf_init(&packed, CALL_BODY_BYTES_MAX);
-    bool ok = attempts_encode(&packed, attempts, count) &&
-              arena_copy(call->arena, gw_buf_span(&packed), &row->attempts);
-    gw_buf_fini(&packed);
-    return ok;
-}
-
-static bool pack_answer(struct call *call, struct settlement *settlement)
-{
-    struct store_row *row = &settlement->row;
-    struct gw_buf packed;
-    if (settlement->verdict == VERDICT_EXECUTED || settlement->verdict == VERDICT_REOPEN) {
-        row->answer = SPAN("");
-        row->answer_kept = settlement->has_answer;
-    }
-    if (!settlement->has_answer)
-        return true;
-    gw_buf_init(&packed, settlement->answer.body.len + CALL_BODY_BYTES_MAX);
-    bool ok = message_encode(&packed, &settlement->answer) &&
-              arena_copy(call->arena, gw_buf_span(&packed), &row->answer);
-    gw_buf_fini(&packed);
-    return ok;
-}
-
-static struct span describe(struct call *call, const struct settlement *settlement)
-{
-    struct span answer = SPAN("");
-    if (settlement->has_answer)
-        answer = arena_print(call->arena, " response=%u", settlement->answer.status);
-    else if (settlement->verdict == VERDICT_EXECUTED)
-        answer = SPAN(" response=none");
-    return arena_print(call->arena, "verdict=%s version=%u%.*s%s", settle_word(settlement->verdict),
-                       settlement->version, (int)answer.len, answer.ptr,
-                       settlement->force ? " force" : "");
-}
-
 static void count_and_log(struct call *call, const struct store_row *row)
 {
     const struct settlement *settlement = call->state;
-    const struct route_policy *route = call_route(call, row->route);
-    if (route != NULL)
-        atomic_fetch_add(&board_route(call->options->board, route)->settled[settlement->verdict],
-                         1);
+    board_count_settled(call->options->board, call_route(call, row->route), SETTLED_BY_OPERATOR,
+                        settlement->verdict.kind);
     const struct gw_log_pair pairs[] = {
         {"operation", span_str(row->operation_id), 0},
         {"route", row->route, 0},
         {"actor", settlement->audit.actor, 0},
-        {"verdict", span_str(settle_word(settlement->verdict)), 0},
+        {"verdict", span_str(settle_word(settlement->verdict.kind)), 0},
         {"state", span_str(receipt_public_state(row->receipt.state)), 0},
         GW_LOG_END};
     gw_log(GW_LOG_INFO, "operation.settled", pairs);
@@ -327,27 +201,52 @@ static void on_settled(struct call *call)
 static void change(struct call *call)
 {
     struct settlement *settlement = call->state;
-    if (GW_FAULT(settle_change) || !mark_basis(call, settlement) ||
-        !pack_answer(call, settlement)) {
+    const struct verdict *verdict = &settlement->verdict;
+    struct span packed = SPAN("");
+    if (GW_FAULT(settle_change) || !verdict_pack(verdict, call->arena, &packed) ||
+        !verdict_write(verdict, packed, call->now_ms, call->arena, &settlement->row)) {
         call_problem(call, ADMIN_OVERLOADED, "Out of memory. Nothing was changed.");
         return;
     }
-    settlement->row.updated_ms = call->now_ms;
-    settlement->audit = (struct audit_entry){.at_ms = call->now_ms,
-                                             .actor = call_actor(call),
-                                             .action = SPAN("settle"),
-                                             .subject = call->parameter,
-                                             .note = settlement->note,
-                                             .detail = describe(call, settlement)};
+    settlement->audit =
+        (struct audit_entry){.at_ms = call->now_ms,
+                             .actor = call_actor(call),
+                             .action = SPAN("settle"),
+                             .subject = call->parameter,
+                             .note = settlement->note,
+                             .detail = verdict_describe(verdict, settlement->version, call->arena)};
     call->op.kind = STORE_ADVANCE;
     call->op.in.advance.id = settlement->row.id;
     call->op.in.advance.expect_version = settlement->version;
     call->op.in.advance.next = &settlement->row;
-    call->op.in.advance.set_answer =
-        settlement->verdict == VERDICT_EXECUTED || settlement->verdict == VERDICT_REOPEN;
+    call->op.in.advance.set_answer = verdict_sets_answer(verdict);
     call->op.in.advance.set_request = false;
     call->op.in.advance.audit = &settlement->audit;
     call_submit(call, on_settled);
+}
+
+static void judge(struct call *call)
+{
+    struct settlement *settlement = call->state;
+    const struct route_policy *route = call_route(call, settlement->seen.route);
+    const struct verdict_facts facts = {
+        .row = &settlement->seen, .route = route, .now_ms = call->now_ms, .arena = call->arena};
+    int64_t quiet_until_ms = 0;
+    switch (
+        verdict_judge(&settlement->verdict, &facts, &settlement->row.receipt, &quiet_until_ms)) {
+    case VERDICT_FITS:
+        change(call);
+        break;
+    case VERDICT_NO_MOVE:
+        refuse_move(call);
+        break;
+    case VERDICT_TOO_EARLY:
+        refuse_early(call, quiet_until_ms);
+        break;
+    case VERDICT_ANSWER_UNFIT:
+        answer_refuse(call, route, &settlement->verdict.answer);
+        break;
+    }
 }
 
 static void on_found(struct call *call)
@@ -364,17 +263,7 @@ static void on_found(struct call *call)
         refuse_changed(call, &settlement->seen);
         return;
     }
-    const struct route_policy *route = call_route(call, settlement->seen.route);
-    if (settlement->has_answer && route != NULL &&
-        !answer_fits_route(call, route, &settlement->answer))
-        return;
-    if (settle_step(&settlement->seen, route, settlement->verdict, call->now_ms,
-                    &settlement->row.receipt) != RECEIPT_MOVED) {
-        refuse_move(call);
-        return;
-    }
-    if (quiet_time_is_over(call, route))
-        change(call);
+    judge(call);
 }
 
 void call_settle(struct call *call)

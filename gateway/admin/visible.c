@@ -87,16 +87,15 @@ static uint16_t recorded_status(struct call *call, const struct store_row *row)
     return message.status;
 }
 
-static void print_sight(struct call *call, const char *name, enum admit_verdict verdict,
-                        uint16_t replayed_status)
+void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
+                         uint16_t replayed_status)
 {
-    struct json_writer *json = &call->json;
+    gw_assert(verdict < ADMIT_VERDICT_COUNT);
     const struct sight_row *sight = &sight_rows[verdict];
     bool is_sent = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
     uint16_t status = sight->problem == PROBLEM_NONE ? 0 : problem_status(sight->problem);
     if (verdict == ADMIT_REPLAY)
         status = replayed_status;
-    writer_open(json, name, '{');
     writer_text(json, "verdict", span_str(admit_verdict_name(verdict)));
     if (status == 0)
         writer_null(json, "status");
@@ -105,21 +104,36 @@ static void print_sight(struct call *call, const char *name, enum admit_verdict 
     writer_text_or_null(json, "code", span_str(problem_code(sight->problem)));
     writer_bool(json, "sent_upstream", is_sent);
     writer_text(json, "text", span_str(sight->text));
-    writer_close(json, '}');
+}
+
+static void print_sight(struct call *call, const char *name, enum admit_verdict verdict,
+                        uint16_t replayed_status)
+{
+    writer_open(&call->json, name, '{');
+    visible_print_sight(&call->json, verdict, replayed_status);
+    writer_close(&call->json, '}');
+}
+
+enum admit_verdict visible_under(const struct call *call, const struct store_row *row,
+                                 enum settle_verdict verdict, bool has_answer)
+{
+    const struct route_policy *route = call_route(call, row->route);
+    struct store_row pretended = *row;
+    if (route == NULL ||
+        settle_step(row, route, verdict, call->now_ms, &pretended.receipt) != RECEIPT_MOVED)
+        return ADMIT_VERDICT_COUNT;
+    pretended.answer_kept = has_answer;
+    return ask(call, &pretended, route);
 }
 
 static void print_pretended(struct call *call, const char *name, const struct store_row *row,
                             enum settle_verdict verdict, bool has_answer)
 {
-    const struct route_policy *route = call_route(call, row->route);
-    struct store_row pretended = *row;
-    gw_assert(route != NULL);
-    if (settle_step(row, route, verdict, call->now_ms, &pretended.receipt) != RECEIPT_MOVED) {
+    enum admit_verdict seen = visible_under(call, row, verdict, has_answer);
+    if (seen == ADMIT_VERDICT_COUNT)
         writer_null(&call->json, name);
-        return;
-    }
-    pretended.answer_kept = has_answer;
-    print_sight(call, name, ask(call, &pretended, route), 0);
+    else
+        print_sight(call, name, seen, 0);
 }
 
 void visible_print(struct call *call, const struct store_row *row)

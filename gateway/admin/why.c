@@ -66,17 +66,56 @@ static void add_attempt(struct timeline *line, const struct attempt_record *a)
                             .line = a->line});
 }
 
+/* " (text)", or nothing. */
+static struct span in_brackets(struct arena *arena, struct span text)
+{
+    return text.len == 0 ? SPAN("") : arena_print(arena, " (%.*s)", (int)text.len, text.ptr);
+}
+
+static struct span after_colon(struct arena *arena, struct span text)
+{
+    return text.len == 0 ? SPAN("") : arena_print(arena, ": %.*s", (int)text.len, text.ptr);
+}
+
+/* A verdict rests on somebody's word, unless the route's probe gave it. */
+static enum attempt_basis basis_of(const struct audit_entry *entry)
+{
+    if (!span_equal(entry->action, SPAN("settle")))
+        return BASIS_NONE;
+    return span_equal(entry->actor, SPAN("probe")) ? BASIS_DECLARED : BASIS_ASSERTED;
+}
+
 static void add_audit(struct timeline *line, const struct audit_entry *entry)
 {
     struct arena *arena = line->call->arena;
+    bool is_comment = span_equal(entry->action, SPAN("comment"));
+    struct span note = after_colon(arena, entry->note), detail = in_brackets(arena, entry->detail);
     add_step(line, &(struct step){.at_ms = entry->at_ms,
-                                  .event = "operator",
-                                  .text = arena_print(arena, "%.*s by %.*s: %.*s (%.*s)",
-                                                      (int)entry->action.len, entry->action.ptr,
-                                                      (int)entry->actor.len, entry->actor.ptr,
-                                                      (int)entry->note.len, entry->note.ptr,
-                                                      (int)entry->detail.len, entry->detail.ptr),
-                                  .basis = BASIS_ASSERTED});
+                                  .event = is_comment ? "comment" : "operator",
+                                  .text = arena_print(
+                                      arena, "%.*s by %.*s%.*s%.*s", (int)entry->action.len,
+                                      entry->action.ptr, (int)entry->actor.len, entry->actor.ptr,
+                                      (int)note.len, note.ptr, (int)detail.len, detail.ptr),
+                                  .basis = basis_of(entry)});
+}
+
+static void add_probe(struct timeline *line, const struct probe_record *probe)
+{
+    struct arena *arena = line->call->arena;
+    if (probe->result >= PROBE_RESULT_COUNT || probe->end >= END_COUNT)
+        return;
+    struct span status =
+        probe->status == 0 ? SPAN("") : arena_print(arena, ", status %u", probe->status);
+    struct span reason = in_brackets(arena, probe->reason);
+    add_step(line,
+             &(struct step){.at_ms = probe->at_ms,
+                            .event = "probed",
+                            .text = arena_print(
+                                arena, "%.*s for %.*s: %s%.*s; %s%.*s", (int)probe->target.len,
+                                probe->target.ptr, (int)probe->by.len, probe->by.ptr,
+                                end_name((enum attempt_end)probe->end), (int)status.len, status.ptr,
+                                probe_result_name((enum probe_result)probe->result),
+                                (int)reason.len, reason.ptr)});
 }
 
 static void add_row(struct timeline *line, const struct store_row *row)
@@ -123,12 +162,15 @@ void why_print(struct call *call, const struct store_row *row, const struct audi
     struct json_writer *json = &call->json;
     struct timeline line = {.call = call,
                             .steps = arena_take(call->arena, WHY_STEPS_MAX * sizeof(struct step))};
-    uint32_t count = 0;
+    uint32_t count = 0, probe_count = 0;
     const struct attempt_record *attempts = operation_attempts(call, row, &count);
+    const struct probe_record *probes = operation_probes(call, row, &probe_count);
     if (line.steps != NULL) {
         add_row(&line, row);
         for (uint32_t i = 0; i < count; i++)
             add_attempt(&line, &attempts[i]);
+        for (uint32_t i = 0; i < probe_count; i++)
+            add_probe(&line, &probes[i]);
         for (uint32_t i = 0; i < audit_count; i++)
             add_audit(&line, &audit[i]);
     }

@@ -141,7 +141,10 @@ static int find_token(const struct options *options, struct admin_client *client
     const char *token = getenv("RECIBO_TOKEN");
     if (path != NULL)
         return take_token_file(client, path);
-    if (token == NULL || token[0] == '\0')
+    bool has_none = token == NULL || token[0] == '\0';
+    if (has_none && client->is_unix) /* the server sees whose process it is */
+        return -1;
+    if (has_none)
         return say(EXIT_USAGE, "who asks? Give --token-file FILE, or set RECIBO_TOKEN", "");
     if (!is_token(token))
         return say(EXIT_USAGE, "RECIBO_TOKEN holds no token", "");
@@ -158,6 +161,21 @@ int client_open(const struct options *options, struct admin_client *ret)
 
 /* ---- asking ---- */
 
+void client_look_with(struct admin_client *client, const char *command, const char *word)
+{
+    (void)snprintf(client->look, sizeof(client->look), "%s %s", command,
+                   word); /* our own words and an id: they fit */
+}
+
+/* After a change whose answer was lost or cannot be read. */
+static void say_uncertain(const struct admin_client *client, const char *method)
+{
+    if (strcmp(method, "GET") != 0 && !client->is_harmless)
+        (void)fprintf(stderr,
+                      "The change may have been made, or not. Look before you try again: %s\n",
+                      client->look[0] == '\0' ? "recibo backlog" : client->look);
+}
+
 int client_ask(const struct admin_client *client, const char *method, const char *path,
                struct span body, struct admin_reply *ret_reply)
 {
@@ -166,13 +184,19 @@ int client_ask(const struct admin_client *client, const char *method, const char
     gw_buf_init(&ret_reply->body, CLIENT_REPLY_BYTES);
     enum gw_status status = exchange_run(client, method, path, body, ret_reply, &err);
     if (status != GW_OK) {
-        client_forget(ret_reply);
         (void)fprintf(stderr, "recibo: the operator plane at %s%s%s: %s\n", client->host,
                       client->is_unix ? "" : ":", client->port, err.text);
+        if (ret_reply->was_sent)
+            say_uncertain(client, method);
+        else
+            (void)fprintf(stderr, "Nothing was asked. Does recibo serve run, and is it there? "
+                                  "--admin URL or RECIBO_ADMIN says where it is.\n");
+        client_forget(ret_reply);
         return EXIT_UNREACHABLE;
     }
     struct span text = gw_buf_span(&ret_reply->body);
-    ret_reply->json = json_loadb(text.ptr, text.len, 0, NULL);
+    /* Keys, labels and bodies are other people's words: a NUL is one of them. */
+    ret_reply->json = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, NULL);
     return -1;
 }
 
@@ -206,16 +230,34 @@ static int exit_of(uint16_t status, const json_t *problem)
     if (status == 404)
         return EXIT_NOT_FOUND;
     if (status == 409 &&
-        (span_equal(code, SPAN("changed-meanwhile")) || is_settled_meanwhile(code, problem)))
+        (span_equal(code, SPAN("changed-meanwhile")) || span_equal(code, SPAN("claimed")) ||
+         span_equal(code, SPAN("verdict-consumed")) || is_settled_meanwhile(code, problem)))
         return EXIT_CHANGED;
     return status == 400 || status == 413 || status == 414 || status == 415 ? EXIT_USAGE
                                                                             : EXIT_FAILED;
+}
+
+/* What the answer leaves unsaid. */
+static const char *hint_of(const struct admin_client *client, uint16_t status)
+{
+    if (status == 401 && client->token[0] == '\0')
+        return "Ask with a token (--token-file FILE, or RECIBO_TOKEN), or as the user that recibo "
+               "serve runs as.";
+    if (status == 401)
+        return "Is this the token of this server? recibo token new makes one; its SHA-256 stands "
+               "under admin.tokens.";
+    if (status == 403)
+        return "Somebody with a token that has this right can do it, or give it to yours.";
+    if (status == 503)
+        return "Try again soon; /readyz says what it waits for.";
+    return NULL;
 }
 
 int client_refused(const struct admin_client *client, const struct admin_reply *reply)
 {
     struct gw_buf line;
     struct span title = words_of(reply->json, "title"), detail = words_of(reply->json, "detail");
+    const char *hint = hint_of(client, reply->status);
     gw_buf_init(&line, 8192);
     words_print(&line, title.len > 0 ? title : SPAN("the operator plane refused"));
     if (detail.len > 0) {
@@ -226,8 +268,41 @@ int client_refused(const struct admin_client *client, const struct admin_reply *
         client_print_raw(reply);
     (void)fprintf(stderr, "recibo: %.*s (%u)\n", (int)line.len, gw_buf_span(&line).ptr,
                   reply->status);
+    if (hint != NULL)
+        (void)fprintf(stderr, "%s\n", hint);
     gw_buf_fini(&line);
     return exit_of(reply->status, reply->json);
+}
+
+/* A member that the answer to this path must have, by its last segment; NULL: any will do.
+ * Another server's JSON must never be read as "nothing is unknown". */
+static const char *member_of(const char *path)
+{
+    static const struct {
+        const char *segment, *member;
+    } known[] = {{"summary", "in_flight"}, {"operations", "operations"}, {"inflight", "operations"},
+                 {"groups", "groups"},     {"why", "timeline"},          {"settle", "version"},
+                 {"claim", "version"},     {"comment", "comments"},      {"probe", "operation"},
+                 {"report", "exchanges"},  {"routes", "routes"},         {"pause", "changed"},
+                 {"resume", "changed"},    {"refused", "refused"},       {"page", "code"}};
+    struct span rest = span_of(path, strcspn(path, "?"));
+    size_t start = rest.len;
+    while (start > 0 && rest.ptr[start - 1] != '/')
+        start--;
+    struct span last = span_of(rest.ptr + start, rest.len - start);
+    for (size_t i = 0; i < GW_COUNT(known); i++)
+        if (span_equal(last, span_str(known[i].segment)))
+            return known[i].member;
+    return last.len > 3 && memcmp(last.ptr, "op_", 3) == 0 ? "version" : NULL;
+}
+
+static bool is_answer(const char *method, const char *path, const struct admin_reply *reply)
+{
+    const char *member = member_of(path);
+    bool is_done = reply->status == 200 ||
+                   (strcmp(method, "GET") != 0 && (reply->status == 201 || reply->status == 202));
+    return is_done && json_is_object(reply->json) &&
+           (member == NULL || json_object_get(reply->json, member) != NULL);
 }
 
 int client_want(const struct admin_client *client, const char *method, const char *path,
@@ -236,11 +311,16 @@ int client_want(const struct admin_client *client, const char *method, const cha
     int code = client_ask(client, method, path, body, ret_reply);
     if (code != -1)
         return code;
-    if (ret_reply->status == 200 && json_is_object(ret_reply->json))
+    if (is_answer(method, path, ret_reply))
         return -1;
-    code = ret_reply->status == 200
-               ? say(EXIT_FAILED, "the answer is not of Recibo's operator plane", "")
-               : client_refused(client, ret_reply);
+    if (ret_reply->status < 300) {
+        code = say(EXIT_FAILED, "the answer is not of Recibo's operator plane", "");
+        say_uncertain(client, method);
+    } else {
+        code = client_refused(client, ret_reply);
+        if (ret_reply->status >= 500 && !json_is_object(ret_reply->json))
+            say_uncertain(client, method);
+    }
     client_forget(ret_reply);
     return code;
 }

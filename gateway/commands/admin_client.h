@@ -10,20 +10,24 @@
 
 #define CLIENT_HOST_BYTES  256
 #define CLIENT_TOKEN_BYTES 514 /* 512 and a NUL, and one to see that it is longer */
+#define CLIENT_LOOK_BYTES  128
 #define CLIENT_REPLY_BYTES ((size_t)128 << 20)
 
 struct admin_client {
     bool is_unix;
     char host[CLIENT_HOST_BYTES]; /* or the path of the socket */
     char port[8];
-    char token[CLIENT_TOKEN_BYTES];
-    bool wants_json; /* --json: what came is printed as it is */
+    char token[CLIENT_TOKEN_BYTES]; /* empty: who asks is seen from the Unix socket */
+    bool wants_json;                /* --json: what came is printed as it is */
+    bool is_harmless;               /* a call whose answer is lost may simply be made again */
+    char look[CLIENT_LOOK_BYTES];   /* the command that shows what became of a change */
 };
 
 struct admin_reply {
     uint16_t status;
     struct gw_buf body;
-    json_t *json; /* NULL: not JSON */
+    bool was_sent; /* of the request, a byte left: a change may have been made */
+    json_t *json;  /* NULL: not JSON */
 };
 
 /* From the options, the environment, the configuration. -1: go on; else the exit
@@ -35,9 +39,11 @@ int client_open(const struct options *options, struct admin_client *ret);
 int client_ask(const struct admin_client *client, const char *method, const char *path,
                struct span body, struct admin_reply *ret_reply);
 void client_forget(struct admin_reply *reply);
-/* The same, and a status other than 200 is said and becomes the exit code. */
+/* The same, and a status other than 200, 201 and 202 is said and becomes the exit code. */
 int client_want(const struct admin_client *client, const char *method, const char *path,
                 struct span body, struct admin_reply *ret_reply);
+/* "recibo backlog show ID": said when it is not known whether a change was made. */
+void client_look_with(struct admin_client *client, const char *command, const char *word);
 /* The exit code of a problem, after telling it. */
 int client_refused(const struct admin_client *client, const struct admin_reply *reply);
 /* --json: prints the answer as it came. */

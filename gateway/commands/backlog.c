@@ -1,60 +1,71 @@
-/* `recibo backlog`: what is unknown, one of it, and the verdict on it. */
+/* `recibo backlog`: what is unknown, in groups and one by one. It changes nothing;
+ * its parts that do have files of their own. */
 #include "gateway/commands/commands.h"
+#include "gateway/commands/groups.h"
 #include "gateway/commands/listing.h"
-#include "gateway/commands/settle.h"
 #include "gateway/commands/show.h"
+#include "gateway/commands/stops.h"
 #include "gateway/commands/words.h"
 
 #include <stdio.h>
 
-#define SHOW_BYTES_MAX ((size_t)8 << 20)
+#define BACKLOG_TEXT_BYTES ((size_t)32 << 20)
+#define NEWEST             "10" /* that the overview shows one by one */
 
-static const struct option_spec list_specs[] = {LISTING_OPTIONS};
+static const struct option_spec list_specs[] = {LISTING_GROUP, LISTING_OPTIONS};
 
-static const struct command_help backlog_help = {
-    .synopsis = "recibo backlog [list | show ID | settle ID] [OPTIONS]",
-    .text = "What may have run and whose answer was lost. Without a word: the sum and the list.\n"
-            "  list    the list alone, the oldest first\n"
-            "  show    one of them: evidence, what a repeat gets, what to type next\n"
-            "  settle  the verdict on it\n"
-            "Each has its own --help.\n",
+const struct command_help command_backlog_help = {
+    .synopsis = "recibo backlog [OPTIONS]\nrecibo backlog WORD ...",
+    .text = "What may have run and whose answer was lost. Without a word: what is paused, the\n"
+            "groups, and the newest one by one; with a filter the list.\n",
     .options = list_specs,
     .option_count = GW_COUNT(list_specs),
+    .examples = "  recibo backlog\n"
+                "  recibo backlog --route create-order --older-than 15m\n"
+                "  recibo backlog list --group 1 --unclaimed\n",
+    .group = "backlog",
 };
-static const struct command_help list_help = {
+const struct command_help backlog_list_help = {
     .synopsis = "recibo backlog list [OPTIONS]",
-    .text = "Lists what is unknown, the oldest first.\n",
+    .text =
+        "Lists what is unknown, the oldest first. With --json and --all it prints one document\n"
+        "a page.\n",
     .options = list_specs,
     .option_count = GW_COUNT(list_specs),
+    .examples = "  recibo backlog list --route create-order --end answer_timeout\n"
+                "  recibo backlog list --label order=4711\n"
+                "  recibo backlog list --probe absent --unclaimed --all --json\n",
 };
-static const struct command_help show_help = {
+const struct command_help backlog_show_help = {
     .synopsis = "recibo backlog show ID",
     .text =
         "Shows one operation: evidence, labels, what a repeat gets now and under each verdict,\n"
         "and the commands to type next. Headers and bodies need the right `evidence`.\n",
     .words_min = 1,
     .words_max = 1,
+    .words = "ID",
+    .examples = "  recibo backlog show op_01h455vb4pex5vsknk084sn02q\n",
 };
 
 static const struct listing unknown = {.state = "unknown", .oldest_first = true};
 
-static int run_list(int argc, char **argv)
+int backlog_list(int argc, char **argv)
 {
     struct options options;
     struct admin_client client;
-    int code = options_parse(&list_help, argc, argv, &options);
+    int code = options_parse(&backlog_list_help, argc, argv, &options);
     if (code == -1)
         code = client_open(&options, &client);
     return code != -1 ? code : listing_run(&options, &client, &unknown);
 }
 
-static int run_show(int argc, char **argv)
+int backlog_show(int argc, char **argv)
 {
     struct options options;
     struct admin_client client;
     struct admin_reply reply;
     struct gw_buf path, out;
-    int code = options_parse(&show_help, argc, argv, &options);
+    int code = options_parse(&backlog_show_help, argc, argv, &options);
     if (code == -1)
         code = listing_check_id(&options, options.words[0]);
     if (code == -1)
@@ -67,7 +78,7 @@ static int run_show(int argc, char **argv)
     gw_buf_fini(&path);
     if (code != -1)
         return code;
-    gw_buf_init(&out, SHOW_BYTES_MAX);
+    gw_buf_init(&out, BACKLOG_TEXT_BYTES);
     if (client.wants_json) {
         client_print_raw(&reply);
     } else {
@@ -79,82 +90,155 @@ static int run_show(int argc, char **argv)
     return EXIT_DONE;
 }
 
-static void print_paused(const json_t *summary, struct gw_buf *out)
-{
-    const json_t *paused = json_object_get(summary, "paused");
-    for (size_t i = 0; i < json_array_size(paused); i++) {
-        const json_t *entry = json_array_get(paused, i);
-        bool is_route = words_of(entry, "route").len > 0;
-        /* Whoever flushes tells if the buffer failed. */
-        (void)gw_buf_print(out, "paused: %s ", is_route ? "route" : "upstream");
-        words_print(out, words_of(entry, is_route ? "route" : "upstream"));
-        (void)gw_buf_add(out, SPAN(" by "));
-        words_print(out, words_of(entry, "actor"));
-        (void)gw_buf_add(out, SPAN(": "));
-        words_print(out, words_of(entry, "note"));
-        (void)gw_buf_byte(out, '\n');
-    }
-}
+/* ---- the overview ---- */
 
-static void print_sum(const json_t *summary)
+static void print_sum(const json_t *summary, const json_t *groups, struct gw_buf *out)
 {
     struct gw_clock *clock = gw_clock_system();
-    struct gw_buf out;
-    gw_buf_init(&out, 65536);
-    (void)gw_buf_print(&out, "%lld unknown",
-                       (long long)words_number(summary, "unknown")); /* small */
+    const json_t *list = json_object_get(groups, "groups");
+    int64_t grown = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        grown += words_number(json_array_get(list, i), "grown_last_hour");
+    words_print_count(out, words_number(summary, "unknown"));
+    (void)gw_buf_add(out, SPAN(" unknown")); /* whoever flushes tells if it failed */
     if (words_number(summary, "unknown") > 0) {
-        (void)gw_buf_add(&out, SPAN(", oldest "));
-        words_print_age(&out, words_of(summary, "oldest_unknown_at"), clock->wall_ms(clock));
+        (void)gw_buf_add(out, SPAN(", oldest "));
+        words_print_age(out, words_of(summary, "oldest_unknown_at"), clock->wall_ms(clock));
     }
-    (void)gw_buf_print(&out, ", %lld in flight\n", (long long)words_number(summary, "in_flight"));
-    print_paused(summary, &out);
-    words_flush(&out);
-    gw_buf_fini(&out);
+    if (json_array_size(list) > 0) {
+        (void)gw_buf_print(out, ", in %zu group%s, ", json_array_size(list),
+                           json_array_size(list) == 1 ? "" : "s");
+        words_print_count(out, grown);
+        (void)gw_buf_add(out, SPAN(" more in the last hour"));
+    }
+    (void)gw_buf_add(out, SPAN(", "));
+    words_print_count(out, words_number(summary, "in_flight"));
+    (void)gw_buf_add(out, SPAN(" in flight\n"));
 }
 
-static int run_sum(int argc, char **argv)
+/* What the overview is made of; has: how many answers came. */
+struct overview {
+    struct admin_reply summary, routes, groups;
+    uint32_t has;
+};
+
+static void forget(struct overview *overview)
 {
-    struct options options;
-    struct admin_client client;
-    struct admin_reply reply;
-    int code = options_parse(&backlog_help, argc, argv, &options);
-    if (code == -1)
-        code = client_open(&options, &client);
+    struct admin_reply *const replies[] = {&overview->summary, &overview->routes,
+                                           &overview->groups};
+    for (uint32_t i = 0; i < overview->has; i++)
+        client_forget(replies[i]);
+}
+
+static int fetch(const struct admin_client *client, struct overview *ret)
+{
+    static const char *const paths[] = {"/v1/summary", "/v1/routes", "/v1/backlog/groups"};
+    struct admin_reply *const replies[] = {&ret->summary, &ret->routes, &ret->groups};
+    *ret = (struct overview){0};
+    for (uint32_t i = 0; i < GW_COUNT(paths); i++) {
+        int code = client_want(client, "GET", paths[i], span_of(NULL, 0), replies[i]);
+        if (code != -1) {
+            forget(ret);
+            return code;
+        }
+        ret->has++;
+    }
+    return -1;
+}
+
+/* With --json: one document for all of it. */
+static int print_json(const struct admin_client *client, const struct overview *overview)
+{
+    struct admin_reply newest;
+    int code = client_want(client, "GET", "/v1/operations?state=unknown&limit=" NEWEST,
+                           span_of(NULL, 0), &newest);
     if (code != -1)
         return code;
-    if (client.wants_json) /* one document: the list */
-        return listing_run(&options, &client, &unknown);
-    code = client_want(&client, "GET", "/v1/summary", span_of(NULL, 0), &reply);
+    const struct {
+        const char *name;
+        const struct admin_reply *reply;
+    } parts[] = {{"{\"summary\":", &overview->summary},
+                 {",\"routes\":", &overview->routes},
+                 {",\"groups\":", &overview->groups},
+                 {",\"newest\":", &newest}};
+    for (size_t i = 0; i < GW_COUNT(parts); i++) {
+        struct span text = gw_buf_span(&parts[i].reply->body);
+        while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+            text.len--;
+        (void)printf("%s", parts[i].name); /* whoever ends the program looks at stdout */
+        (void)fwrite(text.ptr, 1, text.len, stdout);
+    }
+    (void)printf("}\n");
+    client_forget(&newest);
+    return EXIT_DONE;
+}
+
+static int run_overview(const struct options *options, const struct admin_client *client)
+{
+    const struct listing newest = {.state = "unknown", .excerpt = NEWEST};
+    struct overview overview;
+    struct gw_buf out;
+    int code = fetch(client, &overview);
     if (code != -1)
         return code;
-    bool is_empty = words_number(reply.json, "unknown") == 0;
-    print_sum(reply.json);
-    client_forget(&reply);
-    if (is_empty &&
-        !options_has(&options, "--route")) /* else the list knows whether there is one */
-        return EXIT_DONE;
-    code = listing_run(&options, &client, &unknown);
-    if (code == EXIT_DONE && !is_empty)
-        (void)printf(
-            "Stop sending: recibo pause ROUTE --note \"...\"    One of them: recibo backlog "
-            "show ID\n");
+    code = EXIT_DONE;
+    bool is_empty = words_number(overview.summary.json, "unknown") == 0;
+    gw_buf_init(&out, BACKLOG_TEXT_BYTES);
+    if (client->wants_json) {
+        code = print_json(client, &overview);
+    } else {
+        print_sum(overview.summary.json, overview.groups.json, &out);
+        stops_print(overview.routes.json, &out);
+        if (!is_empty)
+            (void)groups_print_table(overview.groups.json, NULL, &out); /* unknowns have groups */
+        words_flush(&out);
+        if (!is_empty) {
+            (void)printf("\nthe newest\n"); /* whoever ends the program looks at stdout */
+            code = listing_run(options, client, &newest);
+        }
+        if (code == EXIT_DONE && !is_empty)
+            (void)printf("\nStop sending: recibo pause ROUTE --note \"...\"\n"
+                         "One group: recibo backlog list --group 1    "
+                         "One of them: recibo backlog show ID\n");
+    }
+    gw_buf_fini(&out);
+    forget(&overview);
     return code;
+}
+
+/* With filters: the sum of all, and the list of what fits. */
+static int run_filtered(const struct options *options, const struct admin_client *client)
+{
+    struct overview overview;
+    struct gw_buf out;
+    if (client->wants_json)
+        return listing_run(options, client, &unknown);
+    int code = fetch(client, &overview);
+    if (code != -1)
+        return code;
+    gw_buf_init(&out, BACKLOG_TEXT_BYTES);
+    print_sum(overview.summary.json, overview.groups.json, &out);
+    stops_print(overview.routes.json, &out);
+    words_flush(&out);
+    gw_buf_fini(&out);
+    forget(&overview);
+    return listing_run(options, client, &unknown);
 }
 
 int command_backlog(int argc, char **argv)
 {
-    static const char *const words[] = {"list", "show", "settle"};
-    if (argc < 2 || argv[1][0] == '-')
-        return run_sum(argc, argv);
-    if (strcmp(argv[1], "list") == 0)
-        return run_list(argc - 1, argv + 1);
-    if (strcmp(argv[1], "show") == 0)
-        return run_show(argc - 1, argv + 1);
-    if (strcmp(argv[1], "settle") == 0)
-        return settle_run(argc - 1, argv + 1);
-    const char *near = options_near(argv[1], words, GW_COUNT(words));
-    (void)fprintf(stderr, "recibo: backlog has no \"%.64s\"%s%s; see recibo backlog --help\n",
-                  argv[1], near == NULL ? "" : "; did you mean ", near == NULL ? "" : near);
-    return EXIT_USAGE;
+    struct options options;
+    struct admin_client client;
+    if (argc >= 2 && argv[1][0] != '-') {
+        const struct command *part = command_find("backlog", argv[1]);
+        return part == NULL ? command_refuse("backlog", argv[1]) : part->run(argc - 1, argv + 1);
+    }
+    int code = options_parse(&command_backlog_help, argc, argv, &options);
+    if (code == -1)
+        code = client_open(&options, &client);
+    if (code != -1)
+        return code;
+    bool is_paged = options_has(&options, "--limit") || options_has(&options, "--all");
+    return listing_is_filtered(&options) || is_paged ? run_filtered(&options, &client)
+                                                     : run_overview(&options, &client);
 }

@@ -6,19 +6,24 @@
 #include "gateway/commands/commands.h"
 #include "gateway/commands/loading.h"
 
-static const char help[] =
-    "usage: recibo check [-c FILE] [--json]\n"
-    "\n"
-    "Reads the configuration, reports everything that is wrong with it at once, each\n"
-    "with its place, and prints what a valid one promises: for each route what may make\n"
-    "an operation be sent again and who says so (proved, declared, asserted), what\n"
-    "becomes unknown, how long answers are kept, and the worst case of memory.\n"
-    "\n"
-    "  -c FILE  the configuration (default: recibo.yaml)\n"
-    "  --json   print {\"valid\", \"errors\", \"warnings\"} instead\n"
-    "  --help   print this\n"
-    "\n"
-    "Exit: 0 valid (there may be warnings), 2 not valid.\n";
+static const struct option_spec specs[] = {
+    {"--json", NULL, "print {\"valid\", \"errors\", \"warnings\"} instead", false},
+};
+const struct command_help command_check_help = {
+    .synopsis = "recibo check [-c FILE] [--json]",
+    .text =
+        "Reads the configuration, reports everything that is wrong with it at once, each with its\n"
+        "place, and prints what a valid one promises: for each route what may make an operation "
+        "be\n"
+        "sent again and who says so (proved, declared, asserted), what becomes unknown, how long\n"
+        "answers are kept, and the worst case of memory. It starts and connects to nothing.\n"
+        "Exit: 0 valid (there may be warnings), 2 not valid.\n",
+    .options = specs,
+    .option_count = GW_COUNT(specs),
+    .examples = "  recibo check\n"
+                "  recibo check -c new.yaml --json\n",
+    .set = OPTIONS_FILE,
+};
 
 /* File names may hold any bytes; JSON may not. */
 static json_t *json_of(struct span text)
@@ -92,28 +97,7 @@ static int check_file(const char *file, bool as_json)
 
 int command_check(int argc, char **argv)
 {
-    struct command_words words = {.argc = argc, .argv = argv, .at = 1};
-    bool as_json = false;
-    const char *word = "";
-    for (;;) {
-        switch (command_next(&words, &word)) {
-        case COMMAND_END:
-            return check_file(words.conf, as_json);
-        case COMMAND_BROKEN:
-            return EXIT_USAGE;
-        case COMMAND_CONF:
-            break;
-        case COMMAND_PLAIN:
-            return command_usage("check", "one word too many: ", word);
-        case COMMAND_OTHER:
-            if (strcmp(word, "--help") == 0)
-                return fputs(help, stdout) >= 0 ? EXIT_DONE : EXIT_FAILED;
-            if (strcmp(word, "--live") == 0 || strcmp(word, "--expect") == 0)
-                return command_usage("check", word, " is known, but not served by this version");
-            if (strcmp(word, "--json") != 0)
-                return command_usage("check", "unknown option ", word);
-            as_json = true;
-            break;
-        }
-    }
+    struct options options;
+    int code = options_parse(&command_check_help, argc, argv, &options);
+    return code != -1 ? code : check_file(command_file(&options), options_has(&options, "--json"));
 }

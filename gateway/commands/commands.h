@@ -4,6 +4,8 @@
 #ifndef RECIBO_GATEWAY_COMMANDS_COMMANDS_H
 #define RECIBO_GATEWAY_COMMANDS_COMMANDS_H
 
+#include "gateway/commands/options.h"
+
 enum command_exit {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,
@@ -14,16 +16,31 @@ enum command_exit {
     EXIT_NOT_ALLOWED = 6,
 };
 
-int command_serve(int argc, char **argv);
-int command_check(int argc, char **argv);
-int command_explain(int argc, char **argv);
-int command_config(int argc, char **argv);
-int command_hash_key(int argc, char **argv);
-int command_token(int argc, char **argv);
-int command_backlog(int argc, char **argv);
-int command_operations(int argc, char **argv);
-int command_why(int argc, char **argv);
-int command_pause(int argc, char **argv);
-int command_resume(int argc, char **argv);
+#define COMMAND(name, word, doc)                                                                   \
+    int command_##name(int argc, char **argv);                                                     \
+    extern const struct command_help command_##name##_help;
+#define PART(group, name, word, doc)                                                               \
+    int group##_##name(int argc, char **argv);                                                     \
+    extern const struct command_help group##_##name##_help;
+#include "gateway/commands/commands.def"
+#undef COMMAND
+#undef PART
+
+/* ---- the table of commands.def ---- */
+
+struct command {
+    const char *group; /* of a part; NULL: a command of its own */
+    const char *word;
+    const char *doc;
+    int (*run)(int argc, char **argv);
+    const struct command_help *help;
+};
+extern const struct command command_table[];
+extern const size_t command_count;
+
+/* The command, or the part of a group. NULL: there is none. */
+const struct command *command_find(const char *group, const char *word);
+/* Says that there is none, and which is near; EXIT_USAGE. */
+int command_refuse(const char *group, const char *word);
 
 #endif

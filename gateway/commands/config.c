@@ -5,17 +5,24 @@
 #include "gateway/commands/commands.h"
 #include "gateway/commands/loading.h"
 
-static const char help[] =
-    "usage: recibo config show [-c FILE] [--json]\n"
-    "       recibo config reference\n"
-    "\n"
-    "show prints every value of the configuration that counts, each with its line in the\n"
-    "file, or \"default\", \"preset\" or \"defaults\". reference prints every key there is,\n"
-    "with type, default, range and meaning.\n"
-    "\n"
-    "  -c FILE  the configuration (default: recibo.yaml)\n"
-    "  --json   print a JSON array of {path, value, line, source}\n"
-    "  --help   print this\n";
+static const struct option_spec specs[] = {
+    {"--json", NULL, "show: print a JSON array of {path, value, line, source}", false},
+};
+const struct command_help command_config_help = {
+    .synopsis = "recibo config show [-c FILE] [--json]\nrecibo config reference",
+    .text =
+        "show prints every value of the configuration that counts, each with its line in the\n"
+        "file, or \"default\", \"preset\" or \"defaults\". reference prints every key there is,\n"
+        "with type, default, range and meaning.\n",
+    .options = specs,
+    .option_count = GW_COUNT(specs),
+    .words_min = 1,
+    .words_max = 1,
+    .words = "show|reference",
+    .examples = "  recibo config show\n"
+                "  recibo config reference > config.md\n",
+    .set = OPTIONS_FILE,
+};
 
 static int show(const char *file, bool as_json)
 {
@@ -40,43 +47,16 @@ static int reference(void)
     return command_finish(&out);
 }
 
-static int run(const char *verb, const char *file, bool as_json)
-{
-    if (strcmp(verb, "show") == 0)
-        return show(file, as_json);
-    if (strcmp(verb, "reference") == 0)
-        return reference();
-    return command_usage("config",
-                         verb[0] == '\0' ? "what to do is missing: show or reference"
-                                         : "no such thing to do: ",
-                         verb);
-}
-
 int command_config(int argc, char **argv)
 {
-    struct command_words words = {.argc = argc, .argv = argv, .at = 1};
-    bool as_json = false;
-    const char *word = "", *verb = "";
-    for (;;) {
-        switch (command_next(&words, &word)) {
-        case COMMAND_END:
-            return run(verb, words.conf, as_json);
-        case COMMAND_BROKEN:
-            return EXIT_USAGE;
-        case COMMAND_CONF:
-            break;
-        case COMMAND_PLAIN:
-            if (verb[0] != '\0')
-                return command_usage("config", "one word too many: ", word);
-            verb = word;
-            break;
-        case COMMAND_OTHER:
-            if (strcmp(word, "--help") == 0)
-                return fputs(help, stdout) >= 0 ? EXIT_DONE : EXIT_FAILED;
-            if (strcmp(word, "--json") != 0)
-                return command_usage("config", "unknown option ", word);
-            as_json = true;
-            break;
-        }
-    }
+    struct options options;
+    int code = options_parse(&command_config_help, argc, argv, &options);
+    if (code != -1)
+        return code;
+    if (strcmp(options.words[0], "show") == 0)
+        return show(command_file(&options), options_has(&options, "--json"));
+    if (strcmp(options.words[0], "reference") == 0)
+        return reference();
+    return options_refuse(&options, "config has no \"%.64s\"; say show or reference",
+                          options.words[0]);
 }

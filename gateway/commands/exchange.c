@@ -111,8 +111,9 @@ static bool write_request(const struct admin_client *client, const char *method,
     ok = ok && http1_write_field(out, SPAN("Host"), gw_buf_span(&value));
     gw_buf_clear(&value);
     (void)gw_buf_print(&value, "Bearer %s", client->token); /* at most 512 bytes */
-    ok = ok && http1_write_field(out, SPAN("Authorization"), gw_buf_span(&value)) &&
-         http1_write_field(out, SPAN("Connection"), SPAN("close"));
+    if (client->token[0] != '\0')
+        ok = ok && http1_write_field(out, SPAN("Authorization"), gw_buf_span(&value));
+    ok = ok && http1_write_field(out, SPAN("Connection"), SPAN("close"));
     gw_buf_fini(&value);
     if (body.ptr != NULL)
         ok = ok && http1_write_field(out, SPAN("Content-Type"), SPAN("application/json")) &&
@@ -120,11 +121,13 @@ static bool write_request(const struct admin_client *client, const char *method,
     return ok && http1_write_end_of_head(out) && gw_buf_add(out, body);
 }
 
-static enum gw_status send_all(int fd, struct span bytes, int64_t until_ticks, struct gw_error *err)
+static enum gw_status send_all(int fd, struct span bytes, int64_t until_ticks, bool *ret_was_sent,
+                               struct gw_error *err)
 {
     while (bytes.len > 0) {
         ssize_t sent = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
         if (sent > 0) {
+            *ret_was_sent = true;
             bytes = span_of(bytes.ptr + sent, bytes.len - (size_t)sent);
             continue;
         }
@@ -230,7 +233,7 @@ enum gw_status exchange_run(const struct admin_client *client, const char *metho
     if (status == GW_OK)
         status = client->is_unix ? open_unix(client, &fd, err) : open_tcp(client, &fd, err);
     if (status == GW_OK)
-        status = send_all(fd, gw_buf_span(&request), until_ticks, err);
+        status = send_all(fd, gw_buf_span(&request), until_ticks, &reply->was_sent, err);
     if (status == GW_OK)
         status = read_answer(fd, until_ticks, reply, err);
     if (fd >= 0)

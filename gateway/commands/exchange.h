@@ -4,7 +4,7 @@
 
 #include "gateway/commands/admin_client.h"
 
-/* Fills status and body of the reply. */
+/* Fills status and body of the reply, and, also where it fails, was_sent. */
 GW_MUST_CHECK enum gw_status exchange_run(const struct admin_client *client, const char *method,
                                           const char *path, struct span body,
                                           struct admin_reply *reply, struct gw_error *err);

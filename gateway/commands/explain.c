@@ -17,21 +17,24 @@
 #define EXPLAIN_ARENA_BYTES ((size_t)256 << 20)
 #define EXPLAIN_BODY_BYTES  ((size_t)1 << 20)
 
-static const char help[] =
-    "usage: recibo explain METHOD PATH [-H 'Name: value']... [--body FILE|-] [-c FILE]\n"
-    "\n"
-    "Says which route such a request meets and where it stands in the file, the key that\n"
-    "would be read, what is compared, and what happens in each situation. Nothing is sent.\n"
-    "\n"
-    "  -H 'Name: value'  a header of the request; may be given several times\n"
-    "  --body FILE       its body; - is standard input\n"
-    "  -c FILE           the configuration (default: recibo.yaml)\n"
-    "  --help            print this\n"
-    "\n"
-    "Exit: 0 a route fits, 3 none does, 2 usage or configuration.\n";
-
-struct options {
-    const char *method, *path, *body_file;
+static const struct option_spec specs[] = {
+    {"-H", "'NAME: VALUE'", "a header of the request", true},
+    {"--body", "FILE", "its body; - is standard input", false},
+};
+const struct command_help command_explain_help = {
+    .synopsis = "recibo explain METHOD PATH [-H 'NAME: VALUE']... [--body FILE]",
+    .text =
+        "Says which route such a request meets and where it stands in the file, the key that\n"
+        "would be read, what is compared, and what happens in each situation. Nothing is sent.\n"
+        "Exit: 0 a route fits, 3 none does, 2 usage or configuration.\n",
+    .options = specs,
+    .option_count = GW_COUNT(specs),
+    .words_min = 2,
+    .words_max = 2,
+    .words = "METHOD PATH",
+    .examples = "  recibo explain POST /orders -H 'Idempotency-Key: 1' --body order.json\n"
+                "  recibo explain GET /orders/7\n",
+    .set = OPTIONS_FILE,
 };
 
 /* ---- the request ---- */
@@ -67,7 +70,8 @@ static bool read_body(struct explain_request *request, const char *file)
     if (fd > STDIN_FILENO)
         (void)close(fd); /* read only */
     if (got < 0 || len > EXPLAIN_BODY_BYTES) {
-        (void)command_usage("explain", "the body cannot be read, or is over 1 MiB: ", file);
+        (void)fprintf(stderr, "recibo explain: the body cannot be read, or is over 1 MiB: %s\n",
+                      file); /* nowhere else to tell it */
         return false;
     }
     request->has_body = true;
@@ -111,10 +115,18 @@ static void explain_found(const struct explain_request *request, struct gw_buf *
                                 "kept.\n");
         return;
     }
-    (void)gw_buf_print(out, "\n");
+    bool is_observed = route->mode == ROUTE_OBSERVE;
+    (void)gw_buf_print(out, is_observed ? "   not protected\n" : "\n");
     put_params(&request->match, out);
+    if (is_observed)
+        (void)gw_buf_print(out, "\nIt is passed on as received, and so is a repeat: the route "
+                                "observes, and promises nothing\nyet. This is what it would do "
+                                "with mode: enforce:\n\n");
     (void)gw_buf_print(out, "  Owner     ");
-    promise_owner(&request->conf->owners[route->owner_index], out);
+    if (route->owner_index == ROUTE_NO_OWNER)
+        (void)gw_buf_print(out, "none is named; enforce needs one");
+    else
+        promise_owner(&request->conf->owners[route->owner_index], out);
     (void)gw_buf_print(out, "\n  Key       ");
     promise_key(route, out);
     (void)gw_buf_print(out, "\n  Compared  ");
@@ -167,94 +179,50 @@ static int explain_route(struct explain_request *request, struct gw_buf *out)
     return EXIT_FAILED;
 }
 
-static int explain(struct explain_request *request, const struct options *options,
-                   const char *conf_file)
+static int read_line(const struct options *options, struct explain_request *request)
+{
+    const char *body = options_value(options, "--body"), *header;
+    uint32_t at = 0;
+    request->method = span_str(options->words[0]);
+    request->path = span_str(options->words[1]);
+    while ((header = options_next(options, "-H", &at)) != NULL)
+        if (!add_field(request, header))
+            return options_refuse(options, "-H is 'NAME: VALUE', at most %d of them, not \"%.64s\"",
+                                  EXPLAIN_FIELDS_MAX, header);
+    if (route_method_bit(request->method) == 0)
+        return options_refuse(options, "\"%.64s\" is no method that is served", options->words[0]);
+    if (options->words[1][0] != '/')
+        return options_refuse(options, "PATH begins with /, not \"%.64s\"", options->words[1]);
+    return body != NULL && !read_body(request, body) ? EXIT_USAGE : -1;
+}
+
+static int explain(const struct options *options, struct explain_request *request)
 {
     struct conf *conf = NULL;
     struct gw_buf out;
-    request->method = span_str(options->method);
-    request->path = span_str(options->path);
-    if (route_method_bit(request->method) == 0)
-        return command_usage("explain", "not a method that is served: ", options->method);
-    if (options->path[0] != '/')
-        return command_usage("explain", "the path must begin with /: ", options->path);
-    if (options->body_file != NULL && !read_body(request, options->body_file))
-        return EXIT_USAGE;
-    if (!command_load(conf_file, false, &conf))
+    int code = read_line(options, request);
+    if (code != -1)
+        return code;
+    if (!command_load(command_file(options), false, &conf))
         return EXIT_USAGE;
     request->conf = conf;
     gw_buf_init(&out, COMMAND_TEXT_MAX);
-    int code = explain_route(request, &out);
+    code = explain_route(request, &out);
     int printed = command_finish(&out);
     conf_unref(conf);
     return printed == EXIT_DONE ? code : printed;
 }
 
-/* ---- the command line ---- */
-
-static bool take_word(struct options *options, const char *word)
-{
-    if (options->method == NULL)
-        options->method = word;
-    else if (options->path == NULL)
-        options->path = word;
-    else
-        return false;
-    return true;
-}
-
-static int take_option(struct command_words *words, const char *word, struct options *options,
-                       struct explain_request *request)
-{
-    bool is_header = strcmp(word, "-H") == 0 || strcmp(word, "--header") == 0;
-    if (!is_header && strcmp(word, "--body") != 0)
-        return command_usage("explain", "unknown option ", word);
-    const char *value = command_value(words, word);
-    if (value == NULL)
-        return EXIT_USAGE;
-    if (!is_header)
-        options->body_file = value;
-    else if (!add_field(request, value))
-        return command_usage("explain", "a header is written 'Name: value', not ", value);
-    return EXIT_DONE;
-}
-
-static int read_line(struct command_words *words, struct options *options,
-                     struct explain_request *request)
-{
-    const char *word = "";
-    for (;;) {
-        switch (command_next(words, &word)) {
-        case COMMAND_END:
-            if (options->path == NULL)
-                return command_usage("explain", "METHOD and PATH are needed", "");
-            return explain(request, options, words->conf);
-        case COMMAND_BROKEN:
-            return EXIT_USAGE;
-        case COMMAND_CONF:
-            break;
-        case COMMAND_PLAIN:
-            if (!take_word(options, word))
-                return command_usage("explain", "one word too many: ", word);
-            break;
-        case COMMAND_OTHER:
-            if (strcmp(word, "--help") == 0)
-                return fputs(help, stdout) >= 0 ? EXIT_DONE : EXIT_FAILED;
-            if (take_option(words, word, options, request) != EXIT_DONE)
-                return EXIT_USAGE;
-            break;
-        }
-    }
-}
-
 int command_explain(int argc, char **argv)
 {
-    struct command_words words = {.argc = argc, .argv = argv, .at = 1};
-    struct options options = {0};
+    struct options options;
+    int code = options_parse(&command_explain_help, argc, argv, &options);
+    if (code != -1)
+        return code;
     struct explain_request request = {.arena = arena_new(EXPLAIN_ARENA_BYTES)};
     if (request.arena == NULL)
         return EXIT_FAILED;
-    int code = read_line(&words, &options, &request);
+    code = explain(&options, &request);
     arena_free(request.arena);
     return code;
 }

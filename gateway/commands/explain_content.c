@@ -1,199 +1,12 @@
 /* What Recibo would read from one request: the key, the members that count, the
- * labels. It decides with the functions of policy/ that serve, too.
+ * labels. It asks the very functions that the room `key` asks, on a flow that has no
+ * worker, no caller and no store: it must never decide anything by itself.
  *
  * Ignored results: a buffer that is full is marked as failed, and the end of the
  * command looks at that once. */
 #include "gateway/commands/explain.h"
-#include "gateway/media.h"
-#include "policy/key.h"
-
-#define EXPLAIN_LINES_MAX  4
-#define EXPLAIN_JSON_DEPTH 64
-#define EXPLAIN_NODES_MAX  (1u << 20)
-#define EXPLAIN_PAIRS_MAX  (1u << 16)
-
-struct content {
-    const struct explain_request *request;
-    bool is_json, is_form;
-    struct json_doc doc;
-    uint32_t *order;
-    struct form_pair *pairs;
-    uint32_t pair_count;
-};
-
-/* ---- the body ---- */
-
-static bool take_json(struct content *content, struct json_fault *fault)
-{
-    const struct json_limits limits = {EXPLAIN_JSON_DEPTH, EXPLAIN_NODES_MAX};
-    struct arena *arena = content->request->arena;
-    struct span text = content->request->body;
-    uint32_t count;
-    if (!json_count(text, &limits, &count, fault))
-        return false;
-    struct json_node *nodes = arena_take(arena, sizeof(*nodes) * count);
-    content->order = arena_take(arena, sizeof(*content->order) * count);
-    fault->text = "there is not enough memory to take it apart";
-    if (nodes == NULL || content->order == NULL)
-        return false;
-    content->is_json =
-        json_parse(text, &limits, nodes, content->order, count, &content->doc, fault);
-    return content->is_json;
-}
-
-static bool take_form(struct content *content, struct json_fault *fault)
-{
-    struct span text = content->request->body;
-    uint32_t room = form_count(text);
-    fault->text = "the form has too many fields";
-    content->pairs = room > EXPLAIN_PAIRS_MAX ? NULL
-                                              : arena_take(content->request->arena,
-                                                           sizeof(*content->pairs) * (room + 1));
-    if (content->pairs == NULL)
-        return false;
-    content->is_form = form_parse(text, content->pairs, room + 1, &content->pair_count, fault);
-    return content->is_form;
-}
-
-static const struct http_field *find_field(const struct explain_request *request, struct span name,
-                                           uint32_t from)
-{
-    for (uint32_t i = from; i < request->field_count; i++)
-        if (span_equal_nocase(request->fields[i].name, name))
-            return &request->fields[i];
-    return NULL;
-}
-
-static void take_body(struct content *content, struct gw_buf *out)
-{
-    const struct route_policy *route = content->request->match.route;
-    struct json_fault fault = {0, ""};
-    const struct http_field *type = find_field(content->request, SPAN("Content-Type"), 0);
-    if (!content->request->has_body)
-        return;
-    if (content->request->body.len > route->request_body_max)
-        (void)gw_buf_print(out, "  Body      over request_body_max: 413\n");
-    if (type != NULL && !media_fits(route->fingerprint.mode, media_type(type->value)))
-        (void)gw_buf_print(out, "  Body      of a media type that mode %s cannot compare: 415\n",
-                           fingerprint_mode_name(route->fingerprint.mode));
-    bool good = true;
-    if (route->fingerprint.mode == FINGERPRINT_JSON)
-        good = take_json(content, &fault);
-    else if (route->fingerprint.mode == FINGERPRINT_FORM)
-        good = take_form(content, &fault);
-    if (!good)
-        (void)gw_buf_print(out, "  Body      400: %s (byte %zu)\n", fault.text, fault.offset);
-}
-
-/* ---- texts out of the request ---- */
-
-struct text_sink {
-    char *room;
-    size_t len;
-};
-
-static void put_text(void *ctx, struct span piece)
-{
-    struct text_sink *sink = ctx;
-    if (piece.len > 0)
-        memcpy(sink->room + sink->len, piece.ptr, piece.len);
-    sink->len += piece.len;
-}
-
-static bool json_text(const struct content *content, const struct json_pointer *pointer,
-                      struct span *ret, bool *ret_is_string)
-{
-    uint32_t at = content->is_json ? json_find(&content->doc, pointer) : JSON_NONE;
-    if (at == JSON_NONE)
-        return false;
-    const struct json_node *node = &content->doc.nodes[at];
-    struct span raw = span_of(content->doc.text.ptr + node->start, node->end - node->start);
-    *ret_is_string = node->kind == JSON_KIND_STRING;
-    *ret = raw;
-    if (!*ret_is_string)
-        return node->kind != JSON_KIND_ARRAY && node->kind != JSON_KIND_OBJECT;
-    struct text_sink sink = {arena_take(content->request->arena, raw.len), 0};
-    if (sink.room == NULL)
-        return false;
-    json_decode(raw, node->has_escapes != 0, put_text, &sink);
-    *ret = span_of(sink.room, sink.len);
-    return true;
-}
-
-static bool form_text(const struct content *content, struct span name, struct span *ret)
-{
-    struct span body = content->request->body;
-    if (!content->is_form)
-        return false;
-    uint32_t at = form_find(body, content->pairs, content->pair_count, name);
-    if (at == JSON_NONE)
-        return false;
-    struct span raw = span_of(body.ptr + content->pairs[at].value,
-                              content->pairs[at].value_end - content->pairs[at].value);
-    struct text_sink sink = {arena_take(content->request->arena, raw.len), 0};
-    if (sink.room == NULL)
-        return false;
-    form_decode(raw, put_text, &sink);
-    *ret = span_of(sink.room, sink.len);
-    return true;
-}
-
-static bool path_text(const struct content *content, struct span name, struct span *ret)
-{
-    const struct route_match *match = &content->request->match;
-    for (uint32_t i = 0; i < match->param_count; i++) {
-        if (!span_equal(match->params[i].name, name))
-            continue;
-        *ret = match->params[i].value;
-        return true;
-    }
-    return false;
-}
-
-/* ---- the key ---- */
-
-static enum key_verdict key_of_header(const struct content *content,
-                                      const struct key_source *source, struct span *ret,
-                                      struct key_fault *fault)
-{
-    const struct explain_request *request = content->request;
-    struct span lines[EXPLAIN_LINES_MAX];
-    uint32_t count = 0;
-    size_t longest = 1;
-    const struct http_field *field;
-    for (uint32_t from = 0;
-         count < EXPLAIN_LINES_MAX && (field = find_field(request, source->name, from)) != NULL;
-         from = (uint32_t)(field - request->fields) + 1) {
-        lines[count++] = field->value;
-        longest = field->value.len > longest ? field->value.len : longest;
-    }
-    char *room = arena_take(request->arena, longest);
-    size_t len = 0;
-    if (room == NULL)
-        return KEY_INVALID;
-    enum key_verdict verdict = key_from_lines(&source->grammar, lines, count, room, &len, fault);
-    *ret = span_of(room, len);
-    return verdict;
-}
-
-static enum key_verdict key_of(const struct content *content, const struct key_source *source,
-                               struct span *ret, struct key_fault *fault)
-{
-    bool found = false, is_string = true;
-    if (source->from == KEY_FROM_HEADER)
-        return key_of_header(content, source, ret, fault);
-    if (source->from == KEY_FROM_JSON)
-        found = json_text(content, &source->pointer, ret, &is_string);
-    else if (source->from == KEY_FROM_FORM)
-        found = form_text(content, source->name, ret);
-    else
-        found = path_text(content, source->name, ret);
-    fault->text = found ? "The key in the body must be a JSON string."
-                        : "It is taken from the request's content, and it is not there.";
-    if (!found || !is_string)
-        return found ? KEY_INVALID : KEY_MISSING;
-    return key_from_text(&source->grammar, *ret, fault);
-}
+#include "gateway/key_read.h"
+#include "gateway/problem.h"
 
 static void put_shown(struct span text, struct gw_buf *out)
 {
@@ -206,27 +19,145 @@ static void put_shown(struct span text, struct gw_buf *out)
     }
 }
 
-static void put_key(const struct content *content, const struct key_source *source,
-                    struct gw_buf *out)
+/* The request as the rooms would have it; NULL: out of memory. */
+static struct flow *make_flow(const struct explain_request *request)
 {
-    struct span key = {"", 0};
-    struct key_fault fault = {"It cannot be read."};
-    (void)gw_buf_print(out, "  Key here  ");
-    switch (key_of(content, source, &key, &fault)) {
+    struct flow *flow = arena_take(request->arena, sizeof(*flow));
+    struct http_head *head = arena_take(request->arena, sizeof(*head));
+    struct http_field *fields =
+        arena_take(request->arena, (request->field_count + 1) * sizeof(*fields));
+    if (flow == NULL || head == NULL || fields == NULL)
+        return NULL;
+    memcpy(fields, request->fields, request->field_count * sizeof(*fields));
+    *head = (struct http_head){.method = request->method,
+                               .target = request->path,
+                               .path = request->path,
+                               .minor = 1,
+                               .framing = request->has_body ? HTTP1_LENGTH : HTTP1_NO_BODY,
+                               .content_length = request->body.len,
+                               .fields = fields,
+                               .field_count = request->field_count};
+    flow->arena = request->arena;
+    flow->conf = request->conf;
+    flow->head = head;
+    flow->match = request->match;
+    flow->route = request->match.route;
+    if (request->body.len > 0) { /* read only, and it ends with the arena */
+        char *room = arena_take(request->arena, request->body.len);
+        if (room == NULL)
+            return NULL;
+        memcpy(room, request->body.ptr, request->body.len);
+        flow->body = (struct gw_buf){.ptr = room,
+                                     .len = request->body.len,
+                                     .cap = request->body.len,
+                                     .bytes_max = request->body.len};
+    }
+    return flow;
+}
+
+/* ---- the body ---- */
+
+static void put_refusal(enum problem problem, struct span detail, struct gw_buf *out)
+{
+    (void)gw_buf_print(out, "  Body      %u %s", problem_status(problem), problem_code(problem));
+    if (detail.len > 0) {
+        (void)gw_buf_print(out, ": ");
+        put_shown(detail, out);
+    }
+    (void)gw_buf_print(out, "\n");
+}
+
+/* In the order of the room; false: refused, and it was said. */
+static bool take_body(struct flow *flow, struct parsed_body *ret, struct gw_buf *out)
+{
+    struct span detail = SPAN("");
+    enum problem problem = PROBLEM_NONE;
+    *ret = (struct parsed_body){0};
+    if (flow->head->framing == HTTP1_NO_BODY)
+        return true; /* none was given: nothing to say about it */
+    if (flow->head->content_length > flow->route->request_body_max)
+        problem = PROBLEM_TOO_LARGE;
+    if (problem == PROBLEM_NONE)
+        problem = print_check_head(flow, &detail);
+    if (problem == PROBLEM_NONE)
+        problem = print_parse(flow, ret, &detail);
+    if (problem == PROBLEM_NONE)
+        problem = key_find_place_of_id(flow, ret, &detail);
+    if (problem != PROBLEM_NONE)
+        put_refusal(problem, detail, out);
+    return problem == PROBLEM_NONE;
+}
+
+/* ---- the key ---- */
+
+static bool lies_in_body(const struct key_source *source)
+{
+    bool found = source->from == KEY_FROM_JSON || source->from == KEY_FROM_FORM;
+    for (uint32_t i = 0; i < source->part_count; i++)
+        found = found || source->parts[i].from == KEY_FROM_JSON ||
+                source->parts[i].from == KEY_FROM_FORM;
+    return found;
+}
+
+static void put_verdict(const struct flow *flow, enum key_verdict verdict, struct span key,
+                        const struct key_fault *fault, struct gw_buf *out)
+{
+    const struct key_source *source = &flow->route->key;
+    bool is_empty =
+        source->from == KEY_FROM_HEADER && http_head_find(flow->head, source->name, 0) != NULL;
+    switch (verdict) {
     case KEY_OK:
         put_shown(key, out);
         break;
     case KEY_MISSING:
-        if (source->required)
-            (void)gw_buf_print(out, "missing, 400: %s", fault.text);
-        else
-            (void)gw_buf_print(out, "none: the request passes unprotected");
+        (void)gw_buf_print(out, "%s, 400 %s: %s", is_empty ? "empty" : "missing",
+                           problem_code(PROBLEM_KEY_MISSING), fault->text);
         break;
     case KEY_INVALID:
-        (void)gw_buf_print(out, "400: %s", fault.text);
+        (void)gw_buf_print(out, "400 %s: %s", problem_code(PROBLEM_KEY_INVALID), fault->text);
         break;
     }
+}
+
+/* The parts of a composite one by one: which of them is it? */
+static void put_parts(struct flow *flow, const struct parsed_body *body, struct gw_buf *out)
+{
+    for (uint32_t i = 0; i < flow->route->key.part_count; i++) {
+        struct span part = SPAN("");
+        struct key_fault fault = {""};
+        enum key_verdict verdict =
+            key_read_part(flow, &flow->route->key.parts[i], body, &part, &fault);
+        (void)gw_buf_print(out, "    part %u  ", i + 1);
+        if (verdict == KEY_OK)
+            put_shown(part, out);
+        else
+            (void)gw_buf_print(out, "%s: %s", verdict == KEY_MISSING ? "missing" : "not valid",
+                               fault.text);
+        (void)gw_buf_print(out, "\n");
+    }
+}
+
+static void put_key(struct flow *flow, const struct parsed_body *body, bool body_is_good,
+                    struct gw_buf *out)
+{
+    const struct key_source *source = &flow->route->key;
+    struct span key = SPAN("");
+    struct key_fault fault = {""};
+    (void)gw_buf_print(out, "  Key here  ");
+    if (lies_in_body(source) && flow->head->framing == HTTP1_NO_BODY) {
+        (void)gw_buf_print(out, "lies in the body: give it with --body FILE\n");
+        return;
+    }
+    if (source->from != KEY_FROM_HEADER && !body_is_good) {
+        (void)gw_buf_print(out, "not read: the body is refused before\n");
+        return;
+    }
+    enum key_verdict verdict = source->from == KEY_FROM_HEADER
+                                   ? key_read_header(flow, source, &key, &fault)
+                                   : key_read_content(flow, body, &key, &fault);
+    put_verdict(flow, verdict, key, &fault, out);
     (void)gw_buf_print(out, "\n");
+    put_parts(flow, body, out);
 }
 
 /* ---- what counts ---- */
@@ -254,41 +185,23 @@ static void on_member_end(void *ctx)
     (void)ctx;
 }
 
-static void put_members(const struct content *content, struct gw_buf *out)
+static void put_members(const struct flow *flow, const struct parsed_body *body, struct gw_buf *out)
 {
-    const struct route_policy *route = content->request->match.route;
     struct member_list list = {out, 0};
     const struct canonical_sink sink = {drop_bytes, on_member, on_member_end, &list};
-    if (content->is_json)
-        canonical_json(&content->doc, &route->fingerprint.body, content->order, &sink);
-    else if (content->is_form)
-        canonical_form(content->request->body, content->pairs, content->pair_count, &sink);
+    if (body->is_json)
+        canonical_json(&body->doc, &flow->route->fingerprint.body, body->order, &sink);
+    else if (body->is_form)
+        canonical_form(gw_buf_span(&flow->body), body->pairs, body->pair_count, &sink);
     if (list.count > 0)
         (void)gw_buf_print(out, "\n");
 }
 
-static void put_label(const struct content *content, const struct label_policy *label,
-                      struct gw_buf *out)
+static void put_label(struct flow *flow, const struct parsed_body *body,
+                      const struct label_policy *label, struct gw_buf *out)
 {
-    struct span text = {"", 0};
-    bool is_string, found = false;
-    const struct http_field *field;
-    switch (label->from) {
-    case LABEL_FROM_JSON:
-        found = json_text(content, &label->pointer, &text, &is_string);
-        break;
-    case LABEL_FROM_FORM:
-        found = form_text(content, label->source, &text);
-        break;
-    case LABEL_FROM_PATH:
-        found = path_text(content, label->source, &text);
-        break;
-    case LABEL_FROM_HEADER:
-        field = find_field(content->request, label->source, 0);
-        found = field != NULL;
-        text = found ? field->value : text;
-        break;
-    }
+    struct span text = SPAN("");
+    bool found = print_label_text(flow, body, label, &text) && text.len > 0;
     if (text.len > LABEL_VALUE_BYTES)
         text.len = LABEL_VALUE_BYTES;
     (void)gw_buf_print(out, "  Label     %.*s = ", (int)label->name.len, label->name.ptr);
@@ -298,16 +211,20 @@ static void put_label(const struct content *content, const struct label_policy *
 
 void explain_content(const struct explain_request *request, struct gw_buf *out)
 {
-    const struct route_policy *route = request->match.route;
-    struct content content = {.request = request};
-    take_body(&content, out);
-    if (route->key.from == KEY_FROM_ALL)
-        for (uint32_t i = 0; i < route->key.part_count; i++)
-            put_key(&content, &route->key.parts[i], out);
-    else
-        put_key(&content, &route->key, out);
+    struct parsed_body body;
+    struct flow *flow = make_flow(request);
+    if (flow == NULL) {
+        (void)gw_buf_print(out, "  (there is not enough memory to look into the request)\n");
+        return;
+    }
+    if (key_is_left_out(flow)) {
+        (void)gw_buf_print(out, "  Key here  none: the request passes unprotected\n");
+        return;
+    }
+    bool is_good = take_body(flow, &body, out);
+    put_key(flow, &body, is_good, out);
     /* Form pairs are sorted by what comes last: the key and the labels look first. */
-    for (uint32_t i = 0; i < route->label_count; i++)
-        put_label(&content, &route->labels[i], out);
-    put_members(&content, out);
+    for (uint32_t i = 0; i < flow->route->label_count; i++)
+        put_label(flow, &body, &flow->route->labels[i], out);
+    put_members(flow, &body, out);
 }

@@ -35,13 +35,16 @@ static void put_duration(int64_t ms, struct gw_buf *out)
 static void before_the_look_up(const struct conf *conf, const struct route_policy *route,
                                struct gw_buf *out)
 {
-    const struct conf_owner *owner = &conf->owners[route->owner_index];
+    bool is_anybody = route->owner_index == ROUTE_NO_OWNER || /* observed routes only */
+                      conf->owners[route->owner_index].kind == OWNER_STATIC;
     row(out, "no or wrong credentials",
-        owner->kind == OWNER_STATIC ? "cannot happen: everybody is one owner"
-                                    : "401 or 403, no receipt, nothing sent");
+        is_anybody ? "cannot happen: everybody is one owner"
+                   : "401 or 403, no receipt, nothing sent");
     row(out, "key missing",
         route->key.required ? "400 key-missing, no receipt, nothing sent"
                             : "passes unprotected, no receipt");
+    if (!route->key.required)
+        row(out, "key there, but empty", "400 key-missing, no receipt, nothing sent");
     row(out, "key badly written", "400 key-invalid, no receipt, nothing sent");
     begin(out, "body too large, of another type or malformed");
     (void)gw_buf_print(out, "%s, no receipt, nothing sent\n",
@@ -64,10 +67,12 @@ static void repeats(const struct route_policy *route, struct gw_buf *out)
     } else {
         (void)gw_buf_print(out, "409 request-in-progress with Retry-After\n");
     }
-    row(out, "repeat with another request", "422 key-reused, in every state but released");
-    row(out, "... of a released key",
-        route->replace_on_change ? "sent: nothing ran before, the new request counts"
-                                 : "422 key-reused");
+    if (route->replace_on_change) {
+        row(out, "repeat with another request", "422 key-reused, in every state but released");
+        row(out, "... of a released key", "sent: nothing ran before, the new request counts");
+    } else {
+        row(out, "repeat with another request", "422 key-reused, of a released key as well");
+    }
     row(out, "repeat, the outcome is unknown", "409 outcome-unknown; never sent again by itself");
     row(out, "repeat, answer too large to be kept", "409 result-unavailable, with executed: true");
     row(out, "repeat after retention",
@@ -125,6 +130,31 @@ static void answers(const struct route_policy *route, struct gw_buf *out)
     row(out, "any other whole answer", means[MEANS_COMPLETED]);
 }
 
+static void probe_findings(const struct route_policy *route, struct gw_buf *out)
+{
+    const struct probe_policy *probe = &route->probe;
+    if (!probe->is_on)
+        return;
+    if (probe->has_executed) {
+        begin(out, "unknown, the probe finds it");
+        if (probe->answer_status == 0)
+            (void)gw_buf_print(out, "completed, without an answer: 409 result-unavailable");
+        else
+            (void)gw_buf_print(out, "completed: %u is replayed", probe->answer_status);
+        (void)gw_buf_print(out, "; asserted (line %u)\n", probe->line);
+    }
+    if (!probe->has_absent)
+        return;
+    begin(out, "unknown, the probe does not find it");
+    if (probe->absent_is_proof) {
+        (void)gw_buf_print(out, "the key is free, if asked after ");
+        put_duration(route->quiet_ms, out);
+        (void)gw_buf_print(out, " of quiet; asserted\n");
+    } else {
+        (void)gw_buf_print(out, "stays unknown: a hint for the operator\n");
+    }
+}
+
 static void failures(const struct route_policy *route, struct gw_buf *out)
 {
     const struct upstream_policy *upstream = route->upstream;
@@ -142,6 +172,7 @@ static void failures(const struct route_policy *route, struct gw_buf *out)
     (void)gw_buf_print(out, "by an operator, not before ");
     put_duration(route->quiet_ms, out);
     (void)gw_buf_print(out, " of quiet; asserted, the key is free\n");
+    probe_findings(route, out);
     begin(out, "too many under way");
     (void)gw_buf_print(out, "503 over %u on the route or %u of one owner; no receipt\n",
                        route->route_in_flight_max, route->owner_in_flight_max);

@@ -13,21 +13,28 @@
 #define SECRET_BYTES_MAX   4096
 #define PASSWORD_BYTES_MAX (CRYPT_MAX_PASSPHRASE_SIZE - 1)
 
-static const char help[] =
-    "usage: recibo hash-key [--basic] [--json] < FILE\n"
-    "\n"
-    "Reads one key from standard input, without its line end, and prints its SHA-256\n"
-    "for owners.NAME.keys[].sha256. The key itself is printed nowhere.\n"
-    "\n"
-    "  --basic  read a password and print a crypt(3) hash for owners.NAME.users[].hash\n"
-    "  --json   print a JSON object\n"
-    "  --help   print this\n";
+static const struct option_spec specs[] = {
+    {"--basic", NULL, "read a password and print a crypt(3) hash for owners.NAME.users[].hash",
+     false},
+    {"--json", NULL, "print a JSON object", false},
+};
+const struct command_help command_hash_key_help = {
+    .synopsis = "recibo hash-key [--basic] [--json] < FILE",
+    .text = "Reads one key from standard input, without its line end, and prints its SHA-256\n"
+            "for owners.NAME.keys[].sha256. The key itself is printed nowhere.\n",
+    .options = specs,
+    .option_count = GW_COUNT(specs),
+    .examples = "  recibo hash-key < acme.key\n"
+                "  recibo hash-key --basic < acme.password\n",
+    .set = OPTIONS_ALONE,
+};
 
-struct options {
+/* Its own reader of the line: a word that may be the key is never repeated. */
+struct wish {
     bool basic, json, help;
 };
 
-static bool parse_options(int argc, char **argv, struct options *ret)
+static bool parse_options(int argc, char **argv, struct wish *ret)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--basic") == 0) {
@@ -101,9 +108,9 @@ static const char *fault_of(struct span secret, bool basic)
     return NULL;
 }
 
-static int print_line(const struct options *options, const char *name, const char *value)
+static int print_line(const struct wish *wish, const char *name, const char *value)
 {
-    int done = options->json ? printf("{\"%s\":\"%s\"}\n", name, value) : printf("%s\n", value);
+    int done = wish->json ? printf("{\"%s\":\"%s\"}\n", name, value) : printf("%s\n", value);
     if (done < 0 || fflush(stdout) != 0) {
         (void)fprintf(stderr, "recibo hash-key: cannot write: %s\n",
                       strerror(errno)); /* nowhere else to tell it */
@@ -112,17 +119,17 @@ static int print_line(const struct options *options, const char *name, const cha
     return EXIT_DONE;
 }
 
-static int print_digest(const struct options *options, struct span key)
+static int print_digest(const struct wish *wish, struct span key)
 {
     uint8_t digest[GW_SHA256_BYTES];
     char hex[2 * GW_SHA256_BYTES + 1];
     gw_sha256_once(key, digest);
     gw_hex(digest, sizeof(digest), hex);
-    return print_line(options, "sha256", hex);
+    return print_line(wish, "sha256", hex);
 }
 
 /* yescrypt where this libcrypt has it, else SHA-512. `password` ends with a NUL. */
-static int print_crypt(const struct options *options, const char *password)
+static int print_crypt(const struct wish *wish, const char *password)
 {
     static const char *const prefixes[] = {"$y$", "$6$"};
     char setting[CRYPT_GENSALT_OUTPUT_SIZE];
@@ -141,7 +148,7 @@ static int print_crypt(const struct options *options, const char *password)
     }
     int code = EXIT_FAILED;
     if (made != NULL)
-        code = print_line(options, "hash", made);
+        code = print_line(wish, "hash", made);
     else
         (void)fprintf(stderr, "recibo hash-key: this system's crypt(3) has neither yescrypt nor "
                               "SHA-512\n"); /* nowhere else to tell it */
@@ -152,26 +159,28 @@ static int print_crypt(const struct options *options, const char *password)
 int command_hash_key(int argc, char **argv)
 {
     gw_assert(argc >= 1);
-    struct options options = {0};
+    struct wish wish = {0};
     char bytes[SECRET_BYTES_MAX + 4];
     size_t len = 0;
-    if (!parse_options(argc, argv, &options))
+    if (!parse_options(argc, argv, &wish))
         return EXIT_USAGE;
-    if (options.help)
-        return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : EXIT_DONE;
+    if (wish.help)
+        options_print_help(&command_hash_key_help);
+    if (wish.help)
+        return fflush(stdout) != 0 ? EXIT_FAILED : EXIT_DONE;
     if (!read_input(bytes, &len)) {
         (void)fprintf(stderr, "recibo hash-key: cannot read standard input: %s\n",
                       strerror(errno)); /* nowhere else to tell it */
         return EXIT_FAILED;
     }
     struct span secret = without_line_end(span_of(bytes, len));
-    const char *fault = fault_of(secret, options.basic);
+    const char *fault = fault_of(secret, wish.basic);
     int code = EXIT_FAILED;
     if (fault != NULL) {
         (void)fprintf(stderr, "recibo hash-key: %s\n", fault); /* nowhere else to tell it */
     } else {
         bytes[secret.len] = '\0';
-        code = options.basic ? print_crypt(&options, bytes) : print_digest(&options, secret);
+        code = wish.basic ? print_crypt(&wish, bytes) : print_digest(&wish, secret);
     }
     explicit_bzero(bytes, sizeof(bytes));
     return code;

@@ -8,40 +8,10 @@
 
 #include "gateway/commands/commands.h"
 
-int command_usage(const char *command, const char *what, const char *which)
+const char *command_file(const struct options *options)
 {
-    (void)fprintf(stderr, "recibo %s: %s%s; see recibo %s --help\n", command, what, which, command);
-    return EXIT_USAGE;
-}
-
-const char *command_value(struct command_words *words, const char *option)
-{
-    if (words->at < words->argc)
-        return words->argv[words->at++];
-    (void)command_usage(words->argv[0], option, " needs a value");
-    return NULL;
-}
-
-enum command_word command_next(struct command_words *words, const char **ret_word)
-{
-    if (words->conf == NULL)
-        words->conf = COMMAND_CONF_DEFAULT;
-    if (words->at >= words->argc)
-        return COMMAND_END;
-    const char *word = words->argv[words->at++];
-    *ret_word = word;
-    if (strncmp(word, "--config=", 9) == 0) {
-        words->conf = word + 9;
-        return COMMAND_CONF;
-    }
-    if (strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0) {
-        const char *file = command_value(words, word);
-        if (file == NULL)
-            return COMMAND_BROKEN;
-        words->conf = file;
-        return COMMAND_CONF;
-    }
-    return word[0] == '-' && word[1] != '\0' ? COMMAND_OTHER : COMMAND_PLAIN;
+    const char *file = options_value(options, "-c");
+    return file == NULL ? COMMAND_CONF_DEFAULT : file;
 }
 
 void command_print_findings(const struct conf_report *report, bool with_warnings)

@@ -9,19 +9,58 @@
 #include <stdio.h>
 
 #define HELP_COLUMN 28
+#define HELP_WIDTH  88
 
-const struct option_spec options_common[] = {
+static const struct option_spec admin_set[] = {
     {"--admin", "URL",
      "http://HOST:PORT or unix:/path of the operator plane (default: RECIBO_ADMIN, else "
-     "admin.address "
-     "of the configuration)",
+     "admin.address of the configuration)",
      false},
     {"-c", "FILE", "the configuration to find it in (default: recibo.yaml)", false},
-    {"--token-file", "FILE", "file with the token (default: the variable RECIBO_TOKEN)", false},
+    {"--token-file", "FILE",
+     "file with the token (default: the variable RECIBO_TOKEN; over a Unix socket your user id "
+     "may do)",
+     false},
     {"--json", NULL, "the JSON of the operator API as it is", false},
     {"--help", NULL, "this text", false},
 };
-const size_t options_common_count = GW_COUNT(options_common);
+static const struct option_spec file_set[] = {
+    {"-c", "FILE", "the configuration (default: recibo.yaml)", false},
+    {"--help", NULL, "this text", false},
+};
+static const struct option_spec alone_set[] = {
+    {"--help", NULL, "this text", false},
+};
+
+/* Other spellings, where the command has none of its own for them. */
+static const struct {
+    const char *alias, *name;
+} aliases[] = {{"--config", "-c"}, {"-h", "--help"}, {"--header", "-H"}};
+
+static const struct option_spec *set_of(const struct command_help *help, size_t *ret_count)
+{
+    switch (help->set) {
+    case OPTIONS_ADMIN:
+        *ret_count = GW_COUNT(admin_set);
+        return admin_set;
+    case OPTIONS_FILE:
+        *ret_count = GW_COUNT(file_set);
+        return file_set;
+    case OPTIONS_ALONE:
+        break;
+    }
+    *ret_count = GW_COUNT(alone_set);
+    return alone_set;
+}
+
+const struct option_spec *options_spec(const struct command_help *help, size_t i)
+{
+    size_t count;
+    const struct option_spec *set = set_of(help, &count);
+    if (i < help->option_count)
+        return &help->options[i];
+    return i - help->option_count < count ? &set[i - help->option_count] : NULL;
+}
 
 const char *options_near(const char *text, const char *const *words, size_t count)
 {
@@ -42,26 +81,33 @@ const char *options_near(const char *text, const char *const *words, size_t coun
     return best;
 }
 
+static const struct option_spec *find_exactly(const struct command_help *help, struct span name)
+{
+    const struct option_spec *spec;
+    for (size_t i = 0; (spec = options_spec(help, i)) != NULL; i++)
+        if (span_equal(name, span_str(spec->name)))
+            return spec;
+    return NULL;
+}
+
 static const struct option_spec *find_spec(const struct command_help *help, struct span name)
 {
-    for (size_t i = 0; i < help->option_count; i++)
-        if (span_equal(name, span_str(help->options[i].name)))
-            return &help->options[i];
-    for (size_t i = 0; i < options_common_count; i++)
-        if (span_equal(name, span_str(options_common[i].name)))
-            return &options_common[i];
-    return NULL;
+    const struct option_spec *spec = find_exactly(help, name);
+    for (size_t i = 0; spec == NULL && i < GW_COUNT(aliases); i++)
+        if (span_equal(name, span_str(aliases[i].alias)))
+            spec = find_exactly(help, span_str(aliases[i].name));
+    return spec;
 }
 
 static int refuse_unknown(const struct options *options, struct span name)
 {
     const char *words[OPTIONS_GIVEN_MAX];
+    const struct option_spec *spec;
     size_t count = 0;
     char text[NEAR_BYTES_MAX] = "";
-    for (size_t i = 0; i < options->help->option_count && count < OPTIONS_GIVEN_MAX; i++)
-        words[count++] = options->help->options[i].name;
-    for (size_t i = 0; i < options_common_count && count < OPTIONS_GIVEN_MAX; i++)
-        words[count++] = options_common[i].name;
+    for (size_t i = 0; count < OPTIONS_GIVEN_MAX && (spec = options_spec(options->help, i)) != NULL;
+         i++)
+        words[count++] = spec->name;
     if (name.len < sizeof(text))
         memcpy(text, name.ptr, name.len);
     const char *near = options_near(text, words, count);
@@ -72,10 +118,15 @@ static int refuse_unknown(const struct options *options, struct span name)
 int options_refuse(const struct options *options, const char *fmt, ...)
 {
     va_list args;
+    struct span usage = span_str(options->help->synopsis);
+    const char *end = memchr(usage.ptr, '\n', usage.len);
+    if (end != NULL) /* the first way to write it says enough here */
+        usage.len = (size_t)(end - usage.ptr);
     va_start(args, fmt);
     (void)fputs("recibo: ", stderr); /* nowhere else to tell it */
     (void)vfprintf(stderr, fmt, args);
-    (void)fprintf(stderr, "\nusage: %s\n", options->help->synopsis);
+    (void)fprintf(stderr, "\nusage: %.*s%s\n", (int)usage.len, usage.ptr,
+                  end == NULL ? "" : "; --help says more");
     va_end(args);
     return EXIT_USAGE;
 }
@@ -106,6 +157,23 @@ static int take_option(struct options *options, int argc, char **argv, int *at)
     return -1;
 }
 
+/* Names the first word that should have come. */
+static int refuse_missing(const struct options *options)
+{
+    struct span names = span_str(options->help->words == NULL ? "" : options->help->words);
+    for (uint32_t skip = options->word_count; skip > 0 && names.len > 0; skip--) {
+        const char *end = memchr(names.ptr, ' ', names.len);
+        size_t len = end == NULL ? names.len : (size_t)(end - names.ptr) + 1;
+        names = span_of(names.ptr + len, names.len - len);
+    }
+    const char *end = names.len == 0 ? NULL : memchr(names.ptr, ' ', names.len);
+    if (end != NULL)
+        names.len = (size_t)(end - names.ptr);
+    if (names.len == 0)
+        names = SPAN("a word");
+    return options_refuse(options, "%.*s is missing", (int)names.len, names.ptr);
+}
+
 int options_parse(const struct command_help *help, int argc, char **argv, struct options *ret)
 {
     bool only_words = false;
@@ -129,9 +197,7 @@ int options_parse(const struct command_help *help, int argc, char **argv, struct
         options_print_help(help);
         return EXIT_DONE;
     }
-    if (ret->word_count < help->words_min)
-        return options_refuse(ret, "something is missing");
-    return -1;
+    return ret->word_count < help->words_min ? refuse_missing(ret) : -1;
 }
 
 bool options_has(const struct options *options, const char *name)
@@ -158,19 +224,64 @@ const char *options_value(const struct options *options, const char *name)
     return options_next(options, name, &at);
 }
 
+/* The doc behind its option, lines of it set in. */
 static void print_spec(const struct option_spec *spec)
 {
     int len = printf("  %s%s%s", spec->name, spec->value == NULL ? "" : " ",
                      spec->value == NULL ? "" : spec->value);
-    (void)printf("%*s%s%s\n", len < HELP_COLUMN ? HELP_COLUMN - len : 1, "", spec->doc,
-                 spec->is_list ? " (may be given again)" : "");
+    size_t column = HELP_COLUMN;
+    struct span rest = span_str(spec->doc);
+    if (len < HELP_COLUMN - 1)
+        (void)printf("%*s", HELP_COLUMN - len, "");
+    else
+        (void)printf("\n%*s", HELP_COLUMN, "");
+    while (rest.len > 0) {
+        const char *blank = memchr(rest.ptr, ' ', rest.len);
+        size_t word = blank == NULL ? rest.len : (size_t)(blank - rest.ptr);
+        if (column > HELP_COLUMN && column + 1 + word > HELP_WIDTH) {
+            (void)printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        (void)printf("%s%.*s", column > HELP_COLUMN ? " " : "", (int)word, rest.ptr);
+        column += word + (column > HELP_COLUMN ? 1 : 0);
+        word += blank == NULL ? 0 : 1;
+        rest = span_of(rest.ptr + word, rest.len - word);
+    }
+    (void)printf("%s\n", spec->is_list ? " (may be given again)" : "");
+}
+
+/* Further ways to write it stand on lines of their own. */
+static void print_synopsis(struct span text)
+{
+    const char *before = "usage: ";
+    while (text.len > 0) {
+        const char *end = memchr(text.ptr, '\n', text.len);
+        size_t len = end == NULL ? text.len : (size_t)(end - text.ptr);
+        (void)printf("%s%.*s\n", before, (int)len, text.ptr); /* nothing to do if it fails */
+        len += end == NULL ? 0 : 1;
+        text = span_of(text.ptr + len, text.len - len);
+        before = "       ";
+    }
+}
+
+static void print_parts(const char *group)
+{
+    for (size_t i = 0; i < command_count; i++)
+        if (command_table[i].group != NULL && strcmp(command_table[i].group, group) == 0)
+            (void)printf("  %-10s%s\n", command_table[i].word, command_table[i].doc);
+    (void)printf("Each has its own --help.\n");
 }
 
 void options_print_help(const struct command_help *help)
 {
-    (void)printf("usage: %s\n\n%s\n", help->synopsis, help->text); /* nothing to do if it fails */
-    for (size_t i = 0; i < help->option_count; i++)
-        print_spec(&help->options[i]);
-    for (size_t i = 0; i < options_common_count; i++)
-        print_spec(&options_common[i]);
+    const struct option_spec *spec;
+    print_synopsis(span_str(help->synopsis));
+    (void)printf("\n%s", help->text); /* nothing to do if it fails */
+    if (help->group != NULL)
+        print_parts(help->group);
+    (void)printf("\n");
+    for (size_t i = 0; (spec = options_spec(help, i)) != NULL; i++)
+        print_spec(spec);
+    if (help->examples != NULL)
+        (void)printf("\nExamples:\n%s", help->examples);
 }

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-#define OPTIONS_GIVEN_MAX 64
+#define OPTIONS_GIVEN_MAX 128
 #define OPTIONS_WORDS_MAX 4
 
 struct option_spec {
@@ -15,12 +15,24 @@ struct option_spec {
     bool is_list; /* may be given more than once */
 };
 
+/* Which options a command has without listing them. */
+enum option_set {
+    OPTIONS_ADMIN, /* it asks the operator plane: the way there, the token, --json */
+    OPTIONS_FILE,  /* it reads the configuration: -c */
+    OPTIONS_ALONE, /* --help alone */
+};
+
+/* All that help, man page, completion and docs/commands.md say of a command. */
 struct command_help {
     const char *synopsis; /* "recibo backlog show ID" */
     const char *text;     /* what it does, lines with their ends */
     const struct option_spec *options;
     size_t option_count;
     uint32_t words_min, words_max; /* positional, without the command's own name */
+    const char *words;             /* their names, "ID TEXT": a missing one is named; or NULL */
+    const char *examples;          /* lines with their ends; or NULL */
+    const char *group;             /* its parts in commands.def are listed; or NULL */
+    enum option_set set;
 };
 
 struct options {
@@ -33,10 +45,6 @@ struct options {
     const char *words[OPTIONS_WORDS_MAX];
     uint32_t word_count;
 };
-
-/* The options of every command that asks the operator plane come with the others. */
-extern const struct option_spec options_common[];
-extern const size_t options_common_count;
 
 /* -1: go on. Else the exit code: help was printed, or what is wrong. argv[0] is the
  * command's name. */
@@ -51,5 +59,7 @@ int options_refuse(const struct options *options, const char *fmt, ...) GW_PRINT
 void options_print_help(const struct command_help *help);
 /* The word of the list that is nearest to `text`; NULL: none is near. */
 const char *options_near(const char *text, const char *const *words, size_t count);
+/* The i-th option of a command, those of its set behind its own; NULL: no more. */
+const struct option_spec *options_spec(const struct command_help *help, size_t i);
 
 #endif

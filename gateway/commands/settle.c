@@ -1,10 +1,15 @@
-/* `recibo backlog settle`: a person's verdict on one operation. It must never make
- * up a response: what repeats will get is what was given. */
-#include "gateway/commands/settle.h"
-
+/* `recibo backlog settle` and `reopen`: a person's verdict on one operation. It must
+ * never make up a response: what repeats will get is what was given. */
 #include "gateway/commands/admin_client.h"
 #include "gateway/commands/commands.h"
 #include "gateway/commands/listing.h"
+#include "gateway/commands/settle.h"
+#if __has_include("gateway/commands/plans.h")
+#include "gateway/commands/plans.h" /* plans_settle: --where, --apply, --stop */
+#define HAS_PLANS 1
+#else
+#define HAS_PLANS 0
+#endif
 #include "gateway/commands/show.h"
 #include "gateway/commands/words.h"
 
@@ -20,9 +25,11 @@
 #define JSON_NODES_MAX     (1u << 24)
 
 static const struct option_spec specs[] = {
-    {"--verdict", "VERDICT", "executed, not_executed, abandoned or reopen", false},
+    {"--verdict", "executed|not_executed|abandoned|reopen", "what became of it", false},
     {"--note", "TEXT", "how you know; it goes on record with your name", false},
-    {"--response", "FILE", "executed: the body that repeats will get (- is standard input)", false},
+    {"--response", "FILE",
+     "executed: the body that repeats will get; - is standard input, /dev/null an empty body",
+     false},
     {"--status", "NUMBER", "executed: its status", false},
     {"--header", "'NAME: VALUE'", "executed: a header of it", true},
     {"--no-response", NULL, "executed: nobody knows the answer; repeats are told so", false},
@@ -31,7 +38,7 @@ static const struct option_spec specs[] = {
      false},
 };
 
-static const struct command_help help = {
+const struct command_help backlog_settle_help = {
     .synopsis = "recibo backlog settle ID --verdict VERDICT --note TEXT [OPTIONS]",
     .text =
         "Settles one operation.\n"
@@ -44,6 +51,28 @@ static const struct command_help help = {
     .option_count = GW_COUNT(specs),
     .words_min = 1,
     .words_max = 1,
+    .words = "ID",
+    .examples = "  recibo backlog settle op_01h455vb4pex5vsknk084sn02q --verdict executed \\\n"
+                "      --response order.json --status 201 --note \"order 88, by its number\"\n"
+                "  recibo backlog settle op_01h455vb4pex5vsknk084sn02q --verdict not_executed \\\n"
+                "      --note \"no order of that number\"\n",
+};
+
+static const struct option_spec reopen_specs[] = {
+    {"--note", "TEXT", "why; it goes on record with your name", false},
+    {"--version", "NUMBER", "only if the operation is still this version (default: as it is now)",
+     false},
+};
+const struct command_help backlog_reopen_help = {
+    .synopsis = "recibo backlog reopen ID --note TEXT",
+    .text = "Takes a verdict back: the operation is unknown again. Only while nobody has acted on\n"
+            "the verdict: no repeat got its answer, and the key was not used again.\n",
+    .options = reopen_specs,
+    .option_count = GW_COUNT(reopen_specs),
+    .words_min = 1,
+    .words_max = 1,
+    .words = "ID",
+    .examples = "  recibo backlog reopen op_01h455vb4pex5vsknk084sn02q --note \"wrong order\"\n",
 };
 
 /* ---- the body of the call ---- */
@@ -182,7 +211,7 @@ static int add_headers(const struct options *options, struct span content, struc
     return -1;
 }
 
-static int add_response(const struct options *options, struct gw_buf *out)
+int settle_add_response(const struct options *options, struct gw_buf *out)
 {
     const char *path = options_value(options, "--response");
     const char *status = options_value(options, "--status");
@@ -227,26 +256,38 @@ static int check_verdict(const struct options *options)
                           near == NULL ? "" : "; did you mean ", near == NULL ? "" : near);
 }
 
-static int check_options(const struct options *options)
+/* What repeats of an executed one will get: all of it, or nothing of it. */
+int settle_check_response(const struct options *options)
 {
-    int code = check_verdict(options);
-    if (code != -1)
-        return code;
-    bool is_executed = strcmp(options_value(options, "--verdict"), "executed") == 0;
-    bool has_response = options_has(options, "--response") || options_has(options, "--header") ||
-                        options_has(options, "--status");
+    bool has_file = options_has(options, "--response"),
+         has_status = options_has(options, "--status");
+    bool has_any = has_file || has_status || options_has(options, "--header");
     bool has_none = options_has(options, "--no-response");
-    if (!options_has(options, "--note"))
-        return options_refuse(options, "--note is missing: say how you know");
-    if (!is_executed && (has_response || has_none))
-        return options_refuse(options, "a response goes only with --verdict executed");
-    if (is_executed && has_response == has_none)
+    if (strcmp(options_value(options, "--verdict"), "executed") != 0)
+        return has_any || has_none
+                   ? options_refuse(options, "a response goes only with --verdict executed")
+                   : -1;
+    if (has_any == has_none)
         return options_refuse(options,
                               "say what repeats will get: --response FILE --status NUMBER, "
                               "or --no-response");
-    if (has_response && !options_has(options, "--status"))
+    if (has_any && !has_file)
+        return options_refuse(options,
+                              "--response is missing: say --response FILE --status NUMBER "
+                              "(/dev/null for an answer without a body), or --no-response");
+    if (has_any && !has_status)
         return options_refuse(options, "--status is missing: Recibo makes up no answer");
-    return listing_check_id(options, options->words[0]);
+    return -1;
+}
+
+static int check_options(const struct options *options)
+{
+    int code = listing_check_id(options, options->words[0]);
+    if (code == -1)
+        code = check_verdict(options);
+    if (code == -1 && !options_has(options, "--note"))
+        code = options_refuse(options, "--note is missing: say how you know");
+    return code != -1 ? code : settle_check_response(options);
 }
 
 /* ---- the call ---- */
@@ -273,9 +314,9 @@ static int find_version(const struct options *options, const struct admin_client
     return -1;
 }
 
-static int make_body(const struct options *options, uint64_t version, struct gw_buf *body)
+static int make_body(const struct options *options, const char *verdict, uint64_t version,
+                     struct gw_buf *body)
 {
-    const char *verdict = options_value(options, "--verdict");
     int code = -1;
     (void)gw_buf_print(body, "{\"verdict\":\"%s\",\"version\":%llu,\"note\":", verdict,
                        (unsigned long long)version); /* asked once at the end */
@@ -283,20 +324,22 @@ static int make_body(const struct options *options, uint64_t version, struct gw_
     if (options_has(options, "--force"))
         (void)gw_buf_add(body, SPAN(",\"force\":true"));
     if (strcmp(verdict, "executed") == 0)
-        code = add_response(options, body);
+        code = settle_add_response(options, body);
     (void)gw_buf_byte(body, '}');
     if (code == -1 && body->failed)
         code = options_refuse(options, "the response is too large");
     return code;
 }
 
-static void print_settled(const struct options *options, const json_t *operation)
+static void print_settled(const char *verdict, const json_t *operation)
 {
     struct gw_buf out;
     gw_buf_init(&out, 65536);
     words_print(&out, words_of(operation, "id"));
-    (void)gw_buf_print(&out, " is settled as %s: its state is now ",
-                       options_value(options, "--verdict")); /* small */
+    if (strcmp(verdict, "reopen") == 0)
+        (void)gw_buf_add(&out, SPAN(" is open again: its state is now ")); /* small */
+    else
+        (void)gw_buf_print(&out, " is settled as %s: its state is now ", verdict);
     words_print(&out, words_of(operation, "state"));
     (void)gw_buf_print(&out, ", version %lld.\n", (long long)words_number(operation, "version"));
     show_client_sees(json_object_get(operation, "client_sees"), &out);
@@ -304,7 +347,7 @@ static void print_settled(const struct options *options, const json_t *operation
     gw_buf_fini(&out);
 }
 
-static int settle(const struct options *options, const struct admin_client *client)
+static int settle(const struct options *options, struct admin_client *client, const char *verdict)
 {
     uint64_t version;
     struct gw_buf path, body;
@@ -312,10 +355,11 @@ static int settle(const struct options *options, const struct admin_client *clie
     int code = find_version(options, client, &version);
     if (code != -1)
         return code;
+    client_look_with(client, "recibo backlog show", options->words[0]);
     gw_buf_init(&path, 256);
     gw_buf_init(&body, CLIENT_REPLY_BYTES);
     listing_path(&path, options->words[0], "/settle");
-    code = make_body(options, version, &body);
+    code = make_body(options, verdict, version, &body);
     if (code == -1)
         code = client_want(client, "POST", path.ptr, gw_buf_span(&body), &reply);
     gw_buf_fini(&path);
@@ -325,19 +369,53 @@ static int settle(const struct options *options, const struct admin_client *clie
     if (client->wants_json)
         client_print_raw(&reply);
     else
-        print_settled(options, reply.json);
+        print_settled(verdict, reply.json);
     client_forget(&reply);
     return EXIT_DONE;
 }
 
-int settle_run(int argc, char **argv)
+#if HAS_PLANS
+/* Many at once have options of their own. */
+static bool means_many(int argc, char **argv)
+{
+    static const char *const words[] = {"--where", "--apply", "--stop"};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        for (size_t k = 0; k < GW_COUNT(words); k++) {
+            size_t len = strlen(words[k]);
+            if (strncmp(argv[i], words[k], len) == 0 &&
+                (argv[i][len] == '\0' || argv[i][len] == '='))
+                return true;
+        }
+    return false;
+}
+#endif
+
+int backlog_settle(int argc, char **argv)
 {
     struct options options;
     struct admin_client client;
-    int code = options_parse(&help, argc, argv, &options);
+#if HAS_PLANS
+    if (means_many(argc, argv))
+        return plans_settle(argc, argv);
+#endif
+    int code = options_parse(&backlog_settle_help, argc, argv, &options);
     if (code == -1)
         code = check_options(&options);
     if (code == -1)
         code = client_open(&options, &client);
-    return code != -1 ? code : settle(&options, &client);
+    return code != -1 ? code : settle(&options, &client, options_value(&options, "--verdict"));
+}
+
+int backlog_reopen(int argc, char **argv)
+{
+    struct options options;
+    struct admin_client client;
+    int code = options_parse(&backlog_reopen_help, argc, argv, &options);
+    if (code == -1)
+        code = listing_check_id(&options, options.words[0]);
+    if (code == -1 && !options_has(&options, "--note"))
+        code = options_refuse(&options, "--note is missing: say why");
+    if (code == -1)
+        code = client_open(&options, &client);
+    return code != -1 ? code : settle(&options, &client, "reopen");
 }

@@ -50,6 +50,11 @@ static void print_head(const json_t *operation, struct gw_buf *out)
         (void)gw_buf_byte(out, '\n');
     }
     line_of(out, "expires", words_of(operation, "expires_at"));
+    if (words_of(operation, "claimed_by").len > 0) {
+        print_pair(out, "  on it        ", words_of(operation, "claimed_by"));
+        print_pair(out, ", since ", words_of(operation, "claimed_at"));
+        (void)gw_buf_byte(out, '\n');
+    }
     if (words_is_true(operation, "contradicted"))
         line_of(out, "contradicted", SPAN(CONTRADICTED_MEANS));
 }
@@ -137,6 +142,45 @@ static void print_message(const json_t *operation, const char *name, struct gw_b
     print_body(words_of(message, "body"), out);
 }
 
+/* What asking the upstream brought, and when it is asked next. */
+static void print_probes(const json_t *operation, struct gw_buf *out)
+{
+    const json_t *probes = json_object_get(operation, "probes");
+    struct span next = words_of(operation, "next_probe_at");
+    if (json_array_size(probes) > 0 || next.len > 0)
+        (void)gw_buf_add(out, SPAN("probes\n")); /* whoever flushes tells if it failed */
+    for (size_t i = 0; i < json_array_size(probes); i++) {
+        const json_t *probe = json_array_get(probes, i);
+        print_pair(out, "  ", words_of(probe, "at"));
+        print_pair(out, "  ", words_of(probe, "result"));
+        print_pair(out, ": ", words_of(probe, "end"));
+        if (json_is_integer(json_object_get(probe, "status")))
+            (void)gw_buf_print(out, " %lld", (long long)words_number(probe, "status"));
+        print_pair(out, ", ", words_of(probe, "target"));
+        print_pair(out, "\n     by ", words_of(probe, "by"));
+        print_pair(out, "; ", words_of(probe, "reason"));
+        (void)gw_buf_byte(out, '\n');
+    }
+    if (next.len > 0)
+        print_pair(out, "  asked next at ", next);
+    if (next.len > 0)
+        (void)gw_buf_byte(out, '\n');
+}
+
+static void print_comments(const json_t *operation, struct gw_buf *out)
+{
+    const json_t *comments = json_object_get(operation, "comments");
+    if (json_array_size(comments) > 0)
+        (void)gw_buf_add(out, SPAN("comments\n")); /* whoever flushes tells if it failed */
+    for (size_t i = 0; i < json_array_size(comments); i++) {
+        const json_t *comment = json_array_get(comments, i);
+        print_pair(out, "  ", words_of(comment, "at"));
+        print_pair(out, "  ", words_of(comment, "actor"));
+        (void)gw_buf_byte(out, '\n');
+        print_body(words_of(comment, "text"), out);
+    }
+}
+
 static void print_audit(const json_t *operation, struct gw_buf *out)
 {
     const json_t *audit = json_object_get(operation, "audit");
@@ -144,11 +188,14 @@ static void print_audit(const json_t *operation, struct gw_buf *out)
         (void)gw_buf_add(out, SPAN("audit\n")); /* whoever flushes tells if it failed */
     for (size_t i = 0; i < json_array_size(audit); i++) {
         const json_t *entry = json_array_get(audit, i);
+        if (span_equal(words_of(entry, "action"), SPAN("comment")))
+            continue; /* it stands above, as it was written */
         print_pair(out, "  ", words_of(entry, "at"));
         print_pair(out, "  ", words_of(entry, "actor"));
         print_pair(out, "  ", words_of(entry, "action"));
         print_pair(out, "  ", words_of(entry, "detail"));
-        print_pair(out, "\n    ", words_of(entry, "note"));
+        if (words_of(entry, "note").len > 0)
+            print_pair(out, "\n    ", words_of(entry, "note"));
         (void)gw_buf_byte(out, '\n');
     }
 }
@@ -182,30 +229,43 @@ void show_client_sees(const json_t *sees, struct gw_buf *out)
     print_sight(sees, "reopen", "if reopened", out);
 }
 
+static void print_line_to_type(const json_t *operation, const char *command, const char *rest,
+                               struct gw_buf *out)
+{
+    (void)gw_buf_print(out, "  recibo backlog %s ", command); /* whoever flushes tells */
+    words_print(out, words_of(operation, "id"));
+    (void)gw_buf_print(out, "%s\n", rest);
+}
+
 /* Lines to copy, only those that this state takes. */
 static void print_next(const json_t *operation, struct gw_buf *out)
 {
     static const struct {
-        const char *sight, *command;
+        const char *sight, *command, *rest;
     } verdicts[] = {
-        {"executed", "--verdict executed --response FILE --status 201 --note \"...\""},
-        {"executed_without_response", "--verdict executed --no-response --note \"...\""},
-        {"not_executed", "--verdict not_executed --note \"...\""},
-        {"abandoned", "--verdict abandoned --note \"...\""},
-        {"reopen", "--verdict reopen --note \"...\""},
+        {"executed", "settle", " --verdict executed --response FILE --status 201 --note \"...\""},
+        {"executed_without_response", "settle", " --verdict executed --no-response --note \"...\""},
+        {"not_executed", "settle", " --verdict not_executed --note \"...\""},
+        {"abandoned", "settle", " --verdict abandoned --note \"...\""},
+        {"reopen", "settle", " --verdict reopen --note \"...\""},
     };
     const json_t *sees = json_object_get(operation, "client_sees");
     struct span quiet = words_of(operation, "quiet_until");
-    const char *title = "next\n";
-    for (size_t i = 0; i < GW_COUNT(verdicts); i++) {
-        if (!json_is_object(json_object_get(sees, verdicts[i].sight)))
-            continue;
-        print_pair(out, title, SPAN("  recibo backlog settle "));
-        words_print(out, words_of(operation, "id"));
-        (void)gw_buf_print(out, " %s\n", verdicts[i].command); /* whoever flushes tells */
-        title = "";
-    }
-    if (quiet.len > 0 && title[0] == '\0') {
+    bool is_unknown = span_equal(words_of(operation, "state"), SPAN("unknown"));
+    bool has_verdict = false;
+    for (size_t i = 0; i < GW_COUNT(verdicts); i++)
+        has_verdict = has_verdict || json_is_object(json_object_get(sees, verdicts[i].sight));
+    if (!has_verdict && !is_unknown)
+        return;
+    (void)gw_buf_add(out, SPAN("next\n")); /* whoever flushes tells if it failed */
+    if (is_unknown && words_of(operation, "claimed_by").len == 0)
+        print_line_to_type(operation, "claim", "", out);
+    if (is_unknown && words_of(operation, "next_probe_at").len > 0)
+        print_line_to_type(operation, "probe", "", out);
+    for (size_t i = 0; i < GW_COUNT(verdicts); i++)
+        if (json_is_object(json_object_get(sees, verdicts[i].sight)))
+            print_line_to_type(operation, verdicts[i].command, verdicts[i].rest, out);
+    if (quiet.len > 0 && has_verdict) {
         print_pair(out, "  not_executed is taken from ", quiet);
         (void)gw_buf_add(out, SPAN(" on: until then the request may still arrive\n"));
     }
@@ -218,6 +278,8 @@ void show_operation(const json_t *operation, struct gw_buf *out)
     print_attempts(operation, out);
     print_message(operation, "request", out);
     print_message(operation, "response", out);
+    print_probes(operation, out);
+    print_comments(operation, out);
     print_audit(operation, out);
     show_client_sees(json_object_get(operation, "client_sees"), out);
     print_next(operation, out);

@@ -13,18 +13,26 @@
 #define NAME_BYTES_MAX     64           /* as the configuration takes it */
 #define RIGHTS_BYTES       64           /* the four words and what stands between them */
 
-static const char help[] =
-    "usage: recibo token new [--name NAME] [--rights LIST] [--json]\n"
-    "\n"
-    "Makes a fresh random token for the operator plane, prints it once, and prints the\n"
-    "line for admin.tokens, which holds only its SHA-256.\n"
-    "\n"
-    "  --name NAME    whose it is, in every audit line (default: operator)\n"
-    "  --rights LIST  read,evidence,settle,control or some of them (default: read)\n"
-    "                 read: lists and states; evidence: headers and bodies; settle:\n"
-    "                 decide entries; control: pause, resume, cancel\n"
-    "  --json         print a JSON object\n"
-    "  --help         print this\n";
+static const struct option_spec specs[] = {
+    {"--name", "NAME", "whose it is, in every audit line (default: operator)", false},
+    {"--rights", "LIST",
+     "read,evidence,settle,control or some of them (default: read). read: lists and states; "
+     "evidence: headers and bodies; settle: decide entries; control: pause, resume",
+     false},
+    {"--json", NULL, "print a JSON object", false},
+};
+const struct command_help command_token_help = {
+    .synopsis = "recibo token new [--name NAME] [--rights LIST] [--json]",
+    .text = "Makes a fresh random token for the operator plane, prints it once, and prints the\n"
+            "line for admin.tokens, which holds only its SHA-256.\n",
+    .options = specs,
+    .option_count = GW_COUNT(specs),
+    .words_min = 1,
+    .words_max = 1,
+    .words = "new",
+    .examples = "  recibo token new --name ana --rights read,evidence,settle,control\n",
+    .set = OPTIONS_ALONE,
+};
 
 static const struct {
     const char *word;
@@ -36,18 +44,11 @@ static const struct {
     {"control", ADMIN_CONTROL},
 };
 
-struct options {
+struct wish {
     const char *name;
     uint32_t rights; /* enum admin_right */
-    bool json, help;
+    bool json;
 };
-
-static bool usage(const char *what, const char *which)
-{
-    (void)fprintf(stderr, "recibo token: %s%s; see recibo token --help\n", what,
-                  which); /* nowhere else to tell it */
-    return false;
-}
 
 static bool is_name(const char *text)
 {
@@ -86,40 +87,27 @@ static bool parse_rights(const char *list, uint32_t *ret)
     return true;
 }
 
-static bool parse_options(int argc, char **argv, struct options *ret)
+/* -1: go on. Else the exit code, and what is wrong was said. */
+static int read_wish(const struct options *options, struct wish *ret)
 {
-    bool is_new = false;
-    for (int i = 1; i < argc; i++) {
-        bool is_name_option = strcmp(argv[i], "--name") == 0;
-        if (strcmp(argv[i], "--help") == 0) {
-            ret->help = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            ret->json = true;
-        } else if (is_name_option || strcmp(argv[i], "--rights") == 0) {
-            if (i + 1 == argc)
-                return usage("a value is missing after ", argv[i]);
-            i++;
-            if (is_name_option)
-                ret->name = argv[i];
-            else if (!parse_rights(argv[i], &ret->rights))
-                return usage("rights are some of read,evidence,settle,control, not ", argv[i]);
-        } else if (argv[i][0] == '-') {
-            return usage("unknown option ", argv[i]);
-        } else if (!is_new && strcmp(argv[i], "new") == 0) {
-            is_new = true;
-        } else {
-            return usage("unknown word ", argv[i]);
-        }
-    }
-    if (ret->help)
-        return true;
-    if (!is_new)
-        return usage("say what to do: new", "");
+    const char *name = options_value(options, "--name");
+    const char *rights_list = options_value(options, "--rights");
+    ret->json = options_has(options, "--json");
+    ret->name = name == NULL ? "operator" : name;
+    ret->rights = ADMIN_READ;
+    if (strcmp(options->words[0], "new") != 0)
+        return options_refuse(options, "token has no \"%.64s\"; say new", options->words[0]);
+    if (rights_list != NULL && !parse_rights(rights_list, &ret->rights))
+        return options_refuse(options,
+                              "--rights is some of read,evidence,settle,control, not \"%.64s\"",
+                              rights_list);
     if (!is_name(ret->name))
-        return usage("a name is 1 to 64 letters, digits and . _ - that begin with a letter or "
-                     "digit, not ",
-                     ret->name);
-    return true;
+        return options_refuse(
+            options,
+            "--name is 1 to 64 letters, digits and . _ - that begin with a letter "
+            "or digit, not \"%.64s\"",
+            ret->name);
+    return -1;
 }
 
 static void make_token(char ret_token[TOKEN_BYTES + 1], char ret_hex[2 * GW_SHA256_BYTES + 1])
@@ -151,35 +139,36 @@ static void write_rights(uint32_t bits, bool json, char ret_text[RIGHTS_BYTES])
     }
 }
 
-static int print_token(const struct options *options, const char *token, const char *hex)
+static int print_token(const struct wish *wish, const char *token, const char *hex)
 {
     char words[RIGHTS_BYTES];
     int done;
-    write_rights(options->rights, options->json, words);
-    if (options->json)
+    write_rights(wish->rights, wish->json, words);
+    if (wish->json)
         done = printf("{\"name\":\"%s\",\"rights\":[%s],\"token\":\"%s\",\"sha256\":\"%s\"}\n",
-                      options->name, words, token, hex);
+                      wish->name, words, token, hex);
     else
         done = printf("token:  %s\n"
                       "sha256: %s\n"
                       "\n"
                       "The token is shown only now. Paste this under admin.tokens:\n"
                       "    - {name: %s, rights: [%s], sha256: \"%s\"}\n",
-                      token, hex, options->name, words, hex);
+                      token, hex, wish->name, words, hex);
     return done < 0 || fflush(stdout) != 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
 int command_token(int argc, char **argv)
 {
-    gw_assert(argc >= 1);
-    struct options options = {.name = "operator", .rights = ADMIN_READ};
+    struct options options;
+    struct wish wish;
     char token[TOKEN_BYTES + 1], hex[2 * GW_SHA256_BYTES + 1];
-    if (!parse_options(argc, argv, &options))
-        return EXIT_USAGE;
-    if (options.help)
-        return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : EXIT_DONE;
+    int code = options_parse(&command_token_help, argc, argv, &options);
+    if (code == -1)
+        code = read_wish(&options, &wish);
+    if (code != -1)
+        return code;
     make_token(token, hex);
-    int code = print_token(&options, token, hex);
+    code = print_token(&wish, token, hex);
     if (code != EXIT_DONE)
         (void)fprintf(stderr, "recibo token: cannot write: %s\n",
                       strerror(errno)); /* nowhere else to tell it */

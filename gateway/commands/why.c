@@ -12,17 +12,22 @@
 
 static const struct option_spec specs[] = {
     {"--label", "NAME=VALUE", "the operation with this label, instead of an id", false},
+    {"--key", "KEY", "the operation with this key, instead of an id", false},
 };
 
-static const struct command_help help = {
-    .synopsis = "recibo why ID | --label NAME=VALUE",
+const struct command_help command_why_help = {
+    .synopsis = "recibo why ID\nrecibo why --label NAME=VALUE | --key KEY",
     .text =
         "Prints the timeline of an operation: what happened when, what it was taken to mean, on\n"
         "what basis (proved, declared, asserted), and which line of the configuration said so;\n"
-        "then what a repeat gets now and after each verdict.\n",
+        "then what a repeat gets now and after each verdict. Where several fit, they are listed.\n",
     .options = specs,
     .option_count = GW_COUNT(specs),
     .words_max = 1,
+    .words = "ID",
+    .examples = "  recibo why op_01h455vb4pex5vsknk084sn02q\n"
+                "  recibo why --label order=4711\n"
+                "  recibo why --key 8e03978e-40d5-43dd-bc93-6894a57f9324\n",
 };
 
 static int explain(const struct admin_client *client, const char *id)
@@ -49,24 +54,30 @@ static int explain(const struct admin_client *client, const char *id)
     return code;
 }
 
-/* The one operation with that label. Several are listed instead: -1 and no id. */
+static int make_path(const struct options *options, struct gw_buf *path)
+{
+    const char *label = options_value(options, "--label"), *key = options_value(options, "--key");
+    (void)gw_buf_add(path, SPAN("/v1/operations?limit=2")); /* asked just below */
+    if (key != NULL) {
+        (void)gw_buf_add(path, SPAN("&key="));
+        client_escape(path, span_str(key));
+    }
+    int code = label == NULL ? -1 : listing_add_label(options, path, label);
+    if (code == -1 && !gw_buf_byte(path, '\0'))
+        code = options_refuse(options, "the label or the key is too long");
+    return code;
+}
+
+/* The one operation that fits. Several are listed instead: -1 and no id. */
 static int find(const struct options *options, const struct admin_client *client, char *ret_id)
 {
-    const char *label = options_value(options, "--label");
-    const char *equals = strchr(label, '=');
     struct gw_buf path;
     struct admin_reply reply;
     ret_id[0] = '\0';
-    if (equals == NULL || equals == label || equals[1] == '\0')
-        return options_refuse(options, "--label is NAME=VALUE");
-    gw_buf_init(&path, 4096);
-    (void)gw_buf_add(&path, SPAN("/v1/operations?limit=2&label.")); /* asked just below */
-    client_escape(&path, span_of(label, (size_t)(equals - label)));
-    (void)gw_buf_byte(&path, '=');
-    client_escape(&path, span_str(equals + 1));
-    int code = !gw_buf_byte(&path, '\0') || path.failed
-                   ? options_refuse(options, "the label is too long")
-                   : client_want(client, "GET", path.ptr, span_of(NULL, 0), &reply);
+    gw_buf_init(&path, LISTING_PATH_BYTES);
+    int code = make_path(options, &path);
+    if (code == -1)
+        code = client_want(client, "GET", path.ptr, span_of(NULL, 0), &reply);
     gw_buf_fini(&path);
     if (code != -1)
         return code;
@@ -74,38 +85,42 @@ static int find(const struct options *options, const struct admin_client *client
     struct span id = words_of(json_array_get(operations, 0), "id");
     size_t count = json_array_size(operations);
     if (count == 0)
-        (void)fprintf(stderr, "recibo: no operation has this label\n");
+        (void)fprintf(stderr, "recibo: no operation has this %s; recibo operations lists them\n",
+                      options_has(options, "--label") ? "label" : "key"); /* nowhere else */
     if (count == 1)
-        (void)snprintf(ret_id, ID_BYTES, "%.*s", (int)id.len, id.ptr); /* checked after this */
+        (void)snprintf(ret_id, ID_BYTES, "%.*s", (int)id.len, id.ptr); /* 29 bytes */
     client_forget(&reply);
     return count == 0 ? EXIT_NOT_FOUND : -1;
 }
 
 int command_why(int argc, char **argv)
 {
+    const struct listing listing = {.state = NULL, .oldest_first = false};
     struct options options;
     struct admin_client client;
     char id[ID_BYTES] = "";
-    int code = options_parse(&help, argc, argv, &options);
+    int code = options_parse(&command_why_help, argc, argv, &options);
     if (code != -1)
         return code;
-    bool has_label = options_has(&options, "--label");
-    if (has_label == (options.word_count == 1))
-        return options_refuse(&options, "give one id, or --label NAME=VALUE");
-    if (!has_label) {
+    bool searches = options_has(&options, "--label") || options_has(&options, "--key");
+    if (!searches && options.word_count == 0)
+        return options_refuse(&options, "ID is missing, or --label NAME=VALUE, or --key KEY");
+    if (searches && options.word_count == 1)
+        return options_refuse(&options, "give an ID, or --label or --key, not both");
+    if (!searches) {
         code = listing_check_id(&options, options.words[0]);
         if (code != -1)
             return code;
         (void)snprintf(id, sizeof(id), "%s", options.words[0]); /* 29 bytes, just checked */
     }
     code = client_open(&options, &client);
-    if (code == -1 && has_label)
+    if (code == -1 && searches)
         code = find(&options, &client, id);
     if (code != -1)
         return code;
     if (id[0] != '\0')
         return explain(&client, id);
-    const struct listing listing = {.state = NULL, .oldest_first = false};
-    (void)printf("Several operations have this label; ask for one of them: recibo why ID\n");
+    if (!client.wants_json)
+        (void)printf("Several operations fit; ask for one of them: recibo why ID\n");
     return listing_run(&options, &client, &listing);
 }

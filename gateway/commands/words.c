@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define DAY_CHARS 10 /* of 2026-11-30T02:11:04.123Z */
+
 struct span words_of(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
@@ -39,7 +41,9 @@ static bool is_hidden(uint32_t point)
 {
     return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x061c ||
            (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
+           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || point == 0x00ad ||
+           point == 0x180e || (point >= 0xfff9 && point <= 0xfffb) ||
+           (point >= 0xe0000 && point <= 0xe007f);
 }
 
 static void print_hidden(struct gw_buf *out, uint32_t point)
@@ -87,6 +91,23 @@ void words_print_age(struct gw_buf *out, struct span time, int64_t now_ms)
     (void)gw_buf_print(out, "%s", text);
 }
 
+/* The day only where it is another one. */
+void words_print_moment(struct gw_buf *out, struct span time, int64_t now_ms)
+{
+    int64_t then_ms;
+    char then[GW_RFC3339_BYTES], now[GW_RFC3339_BYTES];
+    if (!gw_rfc3339_parse(time, &then_ms)) {
+        (void)gw_buf_byte(out, '-'); /* a failed buffer stays marked */
+        return;
+    }
+    gw_rfc3339(then_ms, then);
+    gw_rfc3339(now_ms, now);
+    if (strncmp(then, now, DAY_CHARS) == 0)
+        (void)gw_buf_print(out, "%.8s", then + DAY_CHARS + 1);
+    else
+        (void)gw_buf_print(out, "%.10s %.5s", then, then + DAY_CHARS + 1);
+}
+
 void words_print_labels(struct gw_buf *out, const json_t *labels)
 {
     const char *between = "";
@@ -101,6 +122,17 @@ void words_print_labels(struct gw_buf *out, const json_t *labels)
     }
 }
 
+/* "3,812": what people read at a glance. */
+void words_print_count(struct gw_buf *out, int64_t number)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%lld", (long long)number); /* at most 20 */
+    for (int i = 0; i < len; i++) {
+        bool splits = i > 0 && (len - i) % 3 == 0 && digits[i - 1] != '-';
+        (void)gw_buf_print(out, "%s%c", splits ? "," : "", digits[i]); /* marked if it fails */
+    }
+}
+
 void words_flush(struct gw_buf *out)
 {
     struct span text = gw_buf_span(out);
@@ -108,101 +140,4 @@ void words_flush(struct gw_buf *out)
     if (out->failed)
         (void)fputs("\n(cut: too much to print)\n", stdout);
     gw_buf_clear(out);
-}
-
-/* ---- tables ---- */
-
-struct table_row {
-    struct table_row *next;
-    struct span cells[TABLE_COLUMNS_MAX];
-};
-
-struct table {
-    struct arena *arena;
-    uint32_t columns, rows;
-    uint32_t widths[TABLE_COLUMNS_MAX];
-    bool is_number[TABLE_COLUMNS_MAX];
-    struct table_row *first, **last;
-};
-
-static uint32_t columns_of(struct span text)
-{
-    uint32_t columns = 0;
-    for (size_t i = 0; i < text.len; i++)
-        columns += ((uint8_t)text.ptr[i] & 0xc0) != 0x80;
-    return columns;
-}
-
-/* Cut to so many columns, the last of them dots. */
-static struct span cut(struct arena *arena, struct span text)
-{
-    size_t at = 0;
-    uint32_t columns = 0;
-    if (columns_of(text) <= TABLE_CUT_AT)
-        return text;
-    while (at < text.len && columns < TABLE_CUT_AT - 3) {
-        at++;
-        while (at < text.len && ((uint8_t)text.ptr[at] & 0xc0) == 0x80)
-            at++;
-        columns++;
-    }
-    return arena_print(arena, "%.*s...", (int)at, text.ptr);
-}
-
-bool table_add(struct table *table, const struct span *cells)
-{
-    struct table_row *row = arena_take(table->arena, sizeof(*row));
-    if (row == NULL || table->rows == TABLE_ROWS_MAX)
-        return false;
-    for (uint32_t i = 0; i < table->columns; i++) {
-        struct gw_buf shown;
-        gw_buf_init(&shown, 65536);
-        words_print(&shown, cells[i].len == 0 ? SPAN("-") : cells[i]);
-        bool kept =
-            arena_copy(table->arena, cut(table->arena, gw_buf_span(&shown)), &row->cells[i]);
-        gw_buf_fini(&shown);
-        if (!kept)
-            return false;
-        uint32_t width = columns_of(row->cells[i]);
-        table->widths[i] = width > table->widths[i] ? width : table->widths[i];
-    }
-    *table->last = row;
-    table->last = &row->next;
-    table->rows++;
-    return true;
-}
-
-struct table *table_new(struct arena *arena, const char *const *headers, uint32_t count)
-{
-    gw_assert(count <= TABLE_COLUMNS_MAX);
-    struct table *table = arena_take(arena, sizeof(*table));
-    struct span cells[TABLE_COLUMNS_MAX];
-    if (table == NULL)
-        return NULL;
-    table->arena = arena;
-    table->columns = count;
-    table->last = &table->first;
-    for (uint32_t i = 0; i < count; i++) {
-        table->is_number[i] = headers[i][0] == '>';
-        cells[i] = span_str(headers[i] + (table->is_number[i] ? 1 : 0));
-    }
-    return table_add(table, cells) ? table : NULL;
-}
-
-void table_print(const struct table *table, struct gw_buf *out)
-{
-    for (const struct table_row *row = table->first; row != NULL; row = row->next) {
-        for (uint32_t i = 0; i < table->columns; i++) {
-            struct span cell = row->cells[i];
-            int pad = (int)(table->widths[i] - columns_of(cell));
-            bool is_last = i + 1 == table->columns;
-            /* A failed buffer stays marked. */
-            if (table->is_number[i])
-                (void)gw_buf_print(out, "%*s", pad, "");
-            (void)gw_buf_add(out, cell);
-            if (!table->is_number[i] && !is_last)
-                (void)gw_buf_print(out, "%*s", pad, "");
-            (void)gw_buf_add(out, is_last ? SPAN("\n") : SPAN("  "));
-        }
-    }
 }

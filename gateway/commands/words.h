@@ -1,4 +1,4 @@
-/* Printing for people: values of the API without terminal tricks, tables, ages.
+/* Printing for people: values of the API without terminal tricks, ages, tables.
  * Threads: the main one. */
 #ifndef RECIBO_GATEWAY_COMMANDS_WORDS_H
 #define RECIBO_GATEWAY_COMMANDS_WORDS_H
@@ -18,12 +18,16 @@ bool words_is_true(const json_t *object, const char *name);
 void words_print(struct gw_buf *out, struct span text);
 /* "2026-11-30T02:11:04Z" -> "41 min", by `now_ms`; "-" when there is no time. */
 void words_print_age(struct gw_buf *out, struct span time, int64_t now_ms);
+/* In UTC: "02:11:04" of today, "2026-11-30 02:11" of another day; "-" when there is none. */
+void words_print_moment(struct gw_buf *out, struct span time, int64_t now_ms);
+/* 3812 -> "3,812" */
+void words_print_count(struct gw_buf *out, int64_t number);
 /* {"order": "7"} -> "order=7 name=x" */
 void words_print_labels(struct gw_buf *out, const json_t *labels);
 /* Writes a buffer to standard output and clears it. */
 void words_flush(struct gw_buf *out);
 
-#define TABLE_COLUMNS_MAX 10
+#define TABLE_COLUMNS_MAX 12
 #define TABLE_ROWS_MAX    100000
 struct table;
 /* headers: count of them; one that begins with ">" is for numbers, set to the right. */

@@ -13,7 +13,7 @@ enum claim_stage {
     CLAIM_LAPSED,    /* a dead lease was put on record */
     CLAIM_CONSUMED,  /* an operator's verdict was marked as told */
     CLAIM_TOUCHED,   /* a repeat of an unknown was counted */
-    CLAIM_WAITING,   /* for the first call */
+    CLAIM_WAITING,   /* for the first call, or standing back after it was refused */
 };
 
 /* false: a wake-up is on its way to this flow, and must arrive before it can end. */
@@ -157,6 +157,7 @@ static enum flow_next put_lapse_on_record(struct flow *flow)
     flow->row.receipt = next;
     flow->row.end = END_crashed;
     flow->row.updated_ms = flow_now_ms(flow);
+    flow->row.probe_due_ms = receipts_probe_due_ms(flow);
     return park_at(flow, CLAIM_LAPSED, receipts_advance(flow, expect, false, false));
 }
 
@@ -262,9 +263,15 @@ static enum flow_next act(struct flow *flow, bool is_there)
         return FLOW_PARK;
     if (runs && flow->only_reads)
         return store_failed(flow);
-    if (!runs)
+    bool stands_back =
+        (verdict == ADMIT_WAIT || verdict == ADMIT_RERUN) && waiting_stands_back(flow);
+    if (!runs || stands_back)
         board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                     flow_now_ticks(flow), &flow->ticket);
+    if (stands_back) {
+        flow->stage = CLAIM_WAITING;
+        return FLOW_PARK;
+    }
     if (verdict == ADMIT_LAPSED)
         return put_lapse_on_record(flow);
     if (must_be_marked(flow, verdict))
@@ -326,7 +333,8 @@ enum flow_next room_claim(struct flow *flow)
     case CLAIM_TOUCHED:
         return answer_with(flow, OUTCOME_UNKNOWN, PROBLEM_OUTCOME_UNKNOWN);
     case CLAIM_WAITING:
-        return look_again(flow);
+        flow->turns = 0; /* a round of waiting is no race: its time bounds it */
+        return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
     }
     gw_assert(flow->stage <= CLAIM_WAITING);
     return store_failed(flow);

@@ -1,15 +1,13 @@
 /* Room `classify`: facts become an event. It only prepares what the pure rules want
  * to see, and asks them. */
-#include "gateway/flow.h"
+#include "gateway/rooms/classify.h"
 #include "gateway/media.h"
 #include "gateway/print.h"
 #include "gateway/worker.h"
 
 #include "policy/rules.h"
 
-/* Parses the answer's body if a rule looks into it; a body that is no JSON simply
- * fits no JSON condition. */
-static bool parse_answer(struct flow *flow, struct span body, struct json_doc *ret_doc)
+bool classify_parse_answer(struct flow *flow, struct span body, struct json_doc *ret_doc)
 {
     const struct outcome_policy *outcome = &flow->route->outcome;
     const struct json_limits limits = {.depth_max = PRINT_JSON_DEPTH_MAX,
@@ -35,7 +33,8 @@ enum flow_next room_classify(struct flow *flow)
         view.field_count = answer->head->field_count;
         view.body_is_whole = answer->body.file < 0;
         view.body = view.body_is_whole ? gw_buf_span(&answer->body.memory) : SPAN("");
-        view.json = view.body_is_whole && parse_answer(flow, view.body, &doc) ? &doc : NULL;
+        view.json =
+            view.body_is_whole && classify_parse_answer(flow, view.body, &doc) ? &doc : NULL;
     }
     flow->result = classify(flow->route, &flow->facts, answered ? &view : NULL);
     flow->event = flow->result.event;
@@ -44,6 +43,7 @@ enum flow_next room_classify(struct flow *flow)
     flow->attempt.reason = span_str(flow->result.reason);
     flow->attempt.line = flow->result.line;
     struct board_route *counts = board_route(worker_ports(flow->worker)->board, flow->route);
-    atomic_fetch_add_explicit(&counts->ends[flow->facts.end], 1, memory_order_relaxed);
+    if (flow->source != FLOW_FROM_LATE) /* that sending was counted when its caller was answered */
+        atomic_fetch_add_explicit(&counts->ends[flow->facts.end], 1, memory_order_relaxed);
     return flow_go(flow, FLOW_ROOM_record);
 }

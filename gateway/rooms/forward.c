@@ -60,6 +60,14 @@ static void is_overdue(struct flow *flow)
         board_mark_overdue(worker_ports(flow->worker)->board, flow->route, &flow->ticket);
 }
 
+/* As a member of the body; what was compared and kept is the body as it came. */
+static bool add_operation_id(struct flow *flow)
+{
+    const struct json_pointer *pointer = &flow->route->add_id.pointer;
+    return splice_apply(&flow->splice, pointer->steps[pointer->step_count - 1],
+                        span_str(flow->row.operation_id), &flow->body);
+}
+
 enum flow_next room_forward(struct flow *flow)
 {
     if (flow->stage == FORWARD_CALLED)
@@ -67,6 +75,8 @@ enum flow_next room_forward(struct flow *flow)
     /* A worker that wakes up after its own lease must not write any more: somebody may
      * have been told by now that nothing will be sent. */
     if (flow_now_ticks(flow) >= flow->lease_ticks)
+        return not_sent(flow, END_queue_timeout);
+    if (flow->splice.is_on && !add_operation_id(flow))
         return not_sent(flow, END_queue_timeout);
     bool has_body = flow->body.len > 0 || flow->head->framing != HTTP1_NO_BODY;
     if (!call_head_write(flow, has_body ? CALL_LENGTH : CALL_NO_BODY, flow->body.len))

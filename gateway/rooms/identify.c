@@ -11,6 +11,14 @@ enum flow_next room_identify(struct flow *flow)
     const struct owner_request request = {.head = flow->head,
                                           .peer = (const struct sockaddr *)flow->peer};
     enum owner_verdict verdict = owner_identify(entry, &request, flow->arena, &flow->owner);
+    if (flow->route->mode == ROUTE_OBSERVE) {
+        /* It turns nobody away; the report tells whom enforce would. */
+        flow->would_refuse = verdict == OWNER_OK          ? PROBLEM_NONE
+                             : verdict == OWNER_FORBIDDEN ? PROBLEM_FORBIDDEN
+                             : verdict == OWNER_MALFORMED ? PROBLEM_BAD_REQUEST
+                                                          : PROBLEM_UNAUTHENTICATED;
+        return flow_go(flow, FLOW_ROOM_pass);
+    }
     switch (verdict) {
     case OWNER_OK:
         return flow_go(flow, flow->route->mode == ROUTE_PASS ? FLOW_ROOM_pass : FLOW_ROOM_key);

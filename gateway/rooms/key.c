@@ -1,13 +1,7 @@
 /* Room `key`: read the key, read the body, compute the fingerprint. When it is
  * left, the identity of the operation is known and nothing has been looked up. */
-#include "gateway/media.h"
-#include "gateway/print.h"
+#include "gateway/key_read.h"
 #include "gateway/worker.h"
-
-#include "policy/headers.h"
-#include "policy/key.h"
-
-#define KEY_LINES_MAX 4 /* two are one too many; the rest makes no difference */
 
 enum key_stage { KEY_HEAD, KEY_BODY };
 
@@ -16,94 +10,6 @@ static enum flow_next refuse_key(struct flow *flow, enum key_verdict verdict,
 {
     return flow_refuse(flow, verdict == KEY_MISSING ? PROBLEM_KEY_MISSING : PROBLEM_KEY_INVALID,
                        span_str(fault->text));
-}
-
-static enum key_verdict key_of_header(struct flow *flow, const struct key_source *source,
-                                      struct span *ret_key, struct key_fault *ret_fault)
-{
-    struct span lines[KEY_LINES_MAX];
-    uint32_t count = 0;
-    size_t longest = 1;
-    const struct http_field *field = NULL;
-    for (uint32_t from = 0;
-         count < KEY_LINES_MAX && (field = http_head_find(flow->head, source->name, from)) != NULL;
-         from = (uint32_t)(field - flow->head->fields) + 1) {
-        lines[count++] = field->value;
-        longest = field->value.len > longest ? field->value.len : longest;
-    }
-    char *room = arena_take(flow->arena, longest);
-    size_t len = 0;
-    if (room == NULL) {
-        *ret_fault = (struct key_fault){"The key could not be read: the request is too large."};
-        return KEY_INVALID;
-    }
-    enum key_verdict verdict =
-        key_from_lines(&source->grammar, lines, count, room, &len, ret_fault);
-    *ret_key = span_of(room, len);
-    return verdict;
-}
-
-/* As with two header lines: the upstream may read the other field of that name (KEY-6). */
-static bool form_has_it_twice(struct flow *flow, const struct parsed_body *body, struct span name)
-{
-    struct span content = gw_buf_span(&flow->body);
-    uint32_t first = body->is_form ? form_find(content, body->pairs, body->pair_count, name) : 0;
-    return body->is_form && first != JSON_NONE &&
-           form_find(content, body->pairs + first + 1, body->pair_count - first - 1, name) !=
-               JSON_NONE;
-}
-
-static enum key_verdict key_of_content(struct flow *flow, const struct key_source *source,
-                                       const struct parsed_body *body, struct span *ret_key,
-                                       struct key_fault *ret_fault)
-{
-    bool is_string = true, found = false;
-    if (source->from == KEY_FROM_JSON)
-        found = print_json_text(flow, body, &source->pointer, ret_key, &is_string);
-    else if (source->from == KEY_FROM_FORM)
-        found = print_form_text(flow, body, source->name, ret_key);
-    else
-        found = print_path_text(flow, source->name, ret_key);
-    if (!found) {
-        *ret_fault = (struct key_fault){
-            "The route takes the key from the request's content, and it is not there."};
-        return KEY_MISSING;
-    }
-    if (source->from == KEY_FROM_FORM && form_has_it_twice(flow, body, source->name)) {
-        *ret_fault = (struct key_fault){"The form has the field of the key more than once."};
-        return KEY_INVALID;
-    }
-    if (!is_string) {
-        *ret_fault = (struct key_fault){"The key in the body must be a JSON string."};
-        return KEY_INVALID;
-    }
-    return key_from_text(&source->grammar, *ret_key, ret_fault);
-}
-
-static enum key_verdict key_of(struct flow *flow, const struct key_source *source,
-                               const struct parsed_body *body, struct span *ret_key,
-                               struct key_fault *ret_fault)
-{
-    return source->from == KEY_FROM_HEADER ? key_of_header(flow, source, ret_key, ret_fault)
-                                           : key_of_content(flow, source, body, ret_key, ret_fault);
-}
-
-/* Length-prefixed, so that no two lists of parts give one key. */
-static enum key_verdict key_of_all(struct flow *flow, const struct parsed_body *body,
-                                   struct span *ret_key, struct key_fault *ret_fault)
-{
-    const struct key_source *source = &flow->route->key;
-    struct span whole = SPAN("");
-    for (uint32_t i = 0; i < source->part_count; i++) {
-        struct span part;
-        enum key_verdict verdict = key_of(flow, &source->parts[i], body, &part, ret_fault);
-        if (verdict != KEY_OK)
-            return verdict;
-        whole = arena_print(flow->arena, "%.*s%zu:%.*s", (int)whole.len, whole.ptr, part.len,
-                            (int)part.len, part.ptr);
-    }
-    *ret_key = whole;
-    return KEY_OK;
 }
 
 static enum flow_next body_did_not_come(struct flow *flow)
@@ -135,17 +41,30 @@ static enum flow_next look_at_body(struct flow *flow)
     if (problem != PROBLEM_NONE)
         return flow_refuse(flow, problem, detail);
     if (route->key.from != KEY_FROM_HEADER) {
-        enum key_verdict verdict = route->key.from == KEY_FROM_ALL
-                                       ? key_of_all(flow, &body, &flow->key, &fault)
-                                       : key_of(flow, &route->key, &body, &flow->key, &fault);
+        enum key_verdict verdict = key_read_content(flow, &body, &flow->key, &fault);
         if (verdict != KEY_OK)
             return refuse_key(flow, verdict, &fault);
     }
+    problem = key_find_place_of_id(flow, &body, &detail);
+    if (problem != PROBLEM_NONE)
+        return flow_refuse(flow, problem, detail);
     if (!print_labels(flow, &body) || !print_evidence(flow, &body) || !print_compute(flow, &body))
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     flow->scope = route_scope(route);
     store_identity(flow->owner, flow->scope, flow->key, &flow->identity);
     return flow_go(flow, FLOW_ROOM_claim);
+}
+
+/* No key and no promise; but who pauses a route wants nothing of it to be sent. */
+static enum flow_next go_unprotected(struct flow *flow)
+{
+    struct board *board = worker_ports(flow->worker)->board;
+    flow->outcome = OUTCOME_UNPROTECTED;
+    if ((board_held_by(board, flow->route) & (HELD_BY_ROUTE | HELD_BY_UPSTREAM)) == 0)
+        return flow_go(flow, FLOW_ROOM_pass);
+    flow->outcome = OUTCOME_PAUSED;
+    flow->retry_after_s = board_retry_seconds(board, flow->route, flow_now_ticks(flow));
+    return flow_refuse(flow, PROBLEM_PAUSED, SPAN(""));
 }
 
 /* The head alone: what can be refused before the body is asked for (IN-16). */
@@ -155,13 +74,9 @@ static enum flow_next look_at_head(struct flow *flow)
     struct key_fault fault = {""};
     struct span detail = SPAN("");
     if (route->key.from == KEY_FROM_HEADER) {
-        enum key_verdict verdict = key_of_header(flow, &route->key, &flow->key, &fault);
-        /* An empty field is a caller that meant to send a key: it is not left unprotected. */
-        bool is_absent = http_head_find(flow->head, route->key.name, 0) == NULL;
-        if (is_absent && !route->key.required) {
-            flow->outcome = OUTCOME_UNPROTECTED;
-            return flow_go(flow, FLOW_ROOM_pass);
-        }
+        enum key_verdict verdict = key_read_header(flow, &route->key, &flow->key, &fault);
+        if (key_is_left_out(flow))
+            return go_unprotected(flow);
         if (verdict != KEY_OK)
             return refuse_key(flow, verdict, &fault);
     }

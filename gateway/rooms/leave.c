@@ -23,6 +23,8 @@ enum flow_next room_leave(struct flow *flow)
     if (flow->client != NULL && !flow->client_gone)
         flow->client_ops->left(flow->client);
     flow->client = NULL;
+    if (flow->on_leave != NULL)
+        flow->on_leave(flow, flow->on_leave_ctx);
     worker_bury(flow->worker, flow);
     return FLOW_PARK; /* for good */
 }

@@ -1,6 +1,7 @@
 /* Room `pass`: stream through, unprotected. Bodies flow both ways in bounded
  * buffers; nothing is stored, nothing is tried twice. */
 #include "gateway/call_head.h"
+#include "gateway/observe.h"
 #include "gateway/reply_head.h"
 #include "gateway/worker.h"
 
@@ -109,6 +110,7 @@ static void answer_body(struct span bytes, void *ctx)
     struct pass *pass = pass_of(flow);
     if (flow->stage == PASS_OVER || pass->without_body)
         return;
+    observe_answer_body(flow, bytes);
     if (pass->chunked) {
         gw_buf_clear(&flow->packed);
         /* Bounded by the port's reads; a full buffer shows as a broken chunk below. */
@@ -171,6 +173,7 @@ static const struct upstream_stream_events upstream_events = {
 static void request_body(struct flow *flow, struct span bytes)
 {
     struct pass *pass = pass_of(flow);
+    observe_request_body(flow, bytes);
     if (pass->stream != NULL && !upstream_stream_send(pass->stream, bytes))
         flow->client_ops->pause_body(flow->client);
 }
@@ -178,6 +181,7 @@ static void request_body(struct flow *flow, struct span bytes)
 static void request_end(struct flow *flow)
 {
     struct pass *pass = pass_of(flow);
+    observe_request_end(flow);
     if (pass->stream != NULL)
         upstream_stream_finish(pass->stream);
 }
@@ -204,6 +208,7 @@ static void request_broke(struct flow *flow, enum problem problem)
     if (pass->stream != NULL)
         upstream_stream_abort(pass->stream);
     pass->stream = NULL;
+    observe_request_broke(flow, problem);
     if (pass->head_sent) {
         stop(flow, false);
         return;
@@ -246,6 +251,7 @@ static enum flow_next begin(struct flow *flow)
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     flow->stage = PASS_STREAMING;
     flow->stream_events = &client_events;
+    observe_begin(flow);
     if (has_body)
         flow->client_ops->stream_body(flow->client);
     return FLOW_PARK;
@@ -263,6 +269,7 @@ enum flow_next room_pass(struct flow *flow)
     if (flow->stage == PASS_START)
         return begin(flow);
     gw_assert(flow->stage == PASS_OVER);
+    observe_end(flow);
     if (flow->problem != PROBLEM_NONE && !flow->client_gone)
         return flow_go(flow, FLOW_ROOM_reply);
     count(flow);

@@ -4,6 +4,7 @@
 #include "gateway/late.h"
 #include "gateway/receipts.h"
 #include "gateway/rooms/outcome.h"
+#include "gateway/rooms/probed.h"
 #include "gateway/worker.h"
 
 #include "policy/headers.h"
@@ -16,7 +17,7 @@ enum record_stage {
     RECORD_ENTER,
     RECORD_LOOKED,   /* the row as it stands came back */
     RECORD_ADVANCED, /* the compare-and-set came back */
-    RECORD_MARKED,   /* evidence against a newer claim was put on the row */
+    RECORD_MARKED,   /* evidence that ends no attempt of the row was put on it */
     RECORD_AGAIN,    /* the store failed; a flow without a client tries again */
 };
 
@@ -69,21 +70,43 @@ static bool pack_answer(struct flow *flow)
 static void strip_to_tombstone(struct store_row *row)
 {
     row->answer = row->request = row->members = row->labels = row->attempts = SPAN("");
+    row->probes = row->claimed_by = SPAN("");
+    row->claimed_ms = 0;
     row->answer_kept = false;
     row->evidence_until_ms = 0;
+}
+
+/* Of an attempt, by whoever made it; the others speak of the row. */
+static bool is_report(const struct flow *flow)
+{
+    return flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_LATE;
+}
+
+/* Does the report of an attempt end a doubt? */
+static bool ends_a_doubt(const struct flow *flow, enum receipt_state from)
+{
+    return is_report(flow) && flow->event != RECEIPT_EV_LOST &&
+           (from == RECEIPT_UNKNOWN || from == RECEIPT_ABANDONED);
+}
+
+/* Does an answer that says "it ran" speak against this state? */
+static bool is_against(enum receipt_state state)
+{
+    return !receipt_may_have_run(state) || state == RECEIPT_ABANDONED;
 }
 
 /* The row after the step; RECEIPT_MOVED: flow->row is what to write. */
 static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *ret_set_request)
 {
-    bool reports = flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_LATE;
     const struct receipt_event event = {.kind = flow->event,
                                         .now_ms = flow_now_ms(flow),
-                                        .token = reports ? flow->attempt.token : 0,
+                                        .token = is_report(flow) ? flow->attempt.token : 0,
                                         .until_ms = until_ms(flow),
-                                        .lease_is_dead = flow->row.lease_is_dead};
+                                        .lease_is_dead = flow->row.lease_is_dead,
+                                        .none_was_told = !flow->row.answer_kept};
+    const struct receipt cur = flow->row.receipt;
     struct receipt next;
-    *ret_set_answer = *ret_set_request = false;
+    *ret_set_answer = *ret_set_request = flow->settles = false;
     if (flow->source == FLOW_FROM_EVIDENCE) {
         if (flow->row.evidence_until_ms > event.now_ms)
             return RECEIPT_STALE;
@@ -96,12 +119,14 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
     /* The row may have begun a new life since the scan saw it. */
     if (flow->source == FLOW_FROM_RETENTION && flow->row.receipt.expire_ms > event.now_ms)
         return RECEIPT_STALE;
-    enum receipt_verdict verdict = receipt_step(&flow->row.receipt, &event, &next);
+    enum receipt_verdict verdict = receipt_step(&cur, &event, &next);
     if (verdict != RECEIPT_MOVED)
         return verdict;
-    flow->contradicts = (next.marks & ~flow->row.receipt.marks & RECEIPT_CONTRADICTED) != 0;
+    flow->contradicts = flow->event == RECEIPT_EV_ANSWERED && is_against(cur.state);
+    flow->settles = ends_a_doubt(flow, cur.state);
     flow->row.receipt = next;
     flow->row.updated_ms = event.now_ms;
+    flow->row.probe_due_ms = receipts_probe_due_ms(flow);
     if (flow->event == RECEIPT_EV_EXPIRE || flow->event == RECEIPT_EV_FORGET) {
         strip_to_tombstone(&flow->row);
         *ret_set_answer = *ret_set_request = true;
@@ -114,10 +139,23 @@ static bool ends_an_attempt(const struct flow *flow)
     return flow->source != FLOW_FROM_RETENTION && flow->source != FLOW_FROM_EVIDENCE;
 }
 
+/* What an answer meant when it came: for whoever asks why. */
+static void say_late(struct flow *flow, const char *text)
+{
+    const char *why = flow->result.reason == NULL ? "" : flow->result.reason;
+    struct span reason = arena_print(flow->arena, "%s; %s", why, text);
+    if (reason.len > 0)
+        flow->attempt.reason = reason;
+}
+
 /* What the end of an attempt leaves on the row; false: out of memory. */
 static bool describe_end(struct flow *flow, enum receipt_state from, bool *ret_set_answer,
                          bool *ret_set_request)
 {
+    if (flow->contradicts)
+        say_late(flow, "it came late, against what had been decided");
+    else if (from == RECEIPT_COMPLETED)
+        say_late(flow, "it came late, and is the answer from now on");
     flow->row.end = flow->attempt.end;
     flow->row.status = flow->attempt.status;
     *ret_set_answer = flow->event == RECEIPT_EV_ANSWERED;
@@ -158,35 +196,66 @@ static enum flow_next look(struct flow *flow)
     return FLOW_PARK;
 }
 
-/* The attempt goes on the row as evidence and changes nothing else; `marks` says whether it
- * speaks against what is there. */
-static enum flow_next add_evidence(struct flow *flow, uint32_t marks)
+/* The row is left as it is. */
+static enum flow_next moves_nothing(struct flow *flow)
+{
+    return flow->source == FLOW_FROM_CLIENT ? outcome_of_other(flow)
+                                            : flow_go(flow, FLOW_ROOM_leave);
+}
+
+/* The attempt goes on the row, which is as it is to be, as evidence. */
+static enum flow_next add_evidence(struct flow *flow, const struct receipt *next, const char *text)
 {
     uint32_t expect = flow->row.receipt.version;
-    flow->contradicts = (marks & ~flow->row.receipt.marks & RECEIPT_CONTRADICTED) != 0;
-    flow->row.receipt = receipt_mark(&flow->row.receipt, marks);
+    bool falls_in_doubt =
+        next->state == RECEIPT_UNKNOWN && flow->row.receipt.state != RECEIPT_UNKNOWN;
+    say_late(flow, text);
+    flow->row.receipt = *next;
+    if (falls_in_doubt) {
+        flow->row.end = flow->attempt.end;
+        flow->row.status = flow->attempt.status;
+        flow->row.updated_ms = flow_now_ms(flow);
+        flow->row.probe_due_ms = receipts_probe_due_ms(flow);
+    }
     flow->stage = RECORD_MARKED;
     if (!receipts_add_attempt(flow) || !receipts_advance(flow, expect, false, false))
         return failed(flow);
     return FLOW_PARK;
 }
 
-/* A late answer that moves nothing. */
-static enum flow_next end_late(struct flow *flow)
+static enum flow_next contradict(struct flow *flow, const char *text)
+{
+    const struct receipt_event event = {
+        .kind = RECEIPT_EV_CONTRADICT, .now_ms = flow_now_ms(flow), .until_ms = until_ms(flow)};
+    struct receipt next;
+    flow->contradicts = true;
+    if (receipt_step(&flow->row.receipt, &event, &next) != RECEIPT_MOVED)
+        return moves_nothing(flow); /* a tombstone keeps no evidence */
+    return add_evidence(flow, &next, text);
+}
+
+/* A report of an attempt that the row takes no outcome from. What it knows is not lost:
+ * who is told "it ran" by one attempt must not free the key for what another one says. */
+static enum flow_next keep_report(struct flow *flow)
 {
     const struct receipt *receipt = &flow->row.receipt;
     bool is_own = receipt->token == flow->attempt.token;
-    bool is_verdict = is_own && (receipt->marks & RECEIPT_SETTLED) != 0;
-    if (receipt->state == RECEIPT_EXPIRED)
-        return flow_go(flow, FLOW_ROOM_leave);
-    /* An operator said that it ran, and now its real answer is there. */
-    if (receipt->state == RECEIPT_COMPLETED && is_verdict && flow->event != RECEIPT_EV_LOST)
-        return add_evidence(flow, flow->event == RECEIPT_EV_REFUSED ? RECEIPT_CONTRADICTED : 0);
-    /* An answer of the very attempt whose outcome is on record already says nothing new. */
-    bool is_news = receipt->state != RECEIPT_COMPLETED || !is_own;
-    /* The key has been claimed again since: evidence of a possible double execution. */
-    return flow->event == RECEIPT_EV_ANSWERED && is_news ? add_evidence(flow, RECEIPT_CONTRADICTED)
-                                                         : flow_go(flow, FLOW_ROOM_leave);
+    bool is_settled =
+        receipt->state == RECEIPT_COMPLETED && (receipt->marks & RECEIPT_SETTLED) != 0;
+    if (flow->event == RECEIPT_EV_LOST || receipts_has_attempt(flow))
+        return moves_nothing(flow);
+    if (flow->event == RECEIPT_EV_ANSWERED && receipt->state == RECEIPT_EXPIRED)
+        receipts_log_forgotten(flow);
+    if (flow->event == RECEIPT_EV_ANSWERED && !is_own)
+        return contradict(flow, "it came late, when the key had been claimed again");
+    if (flow->event == RECEIPT_EV_ANSWERED && is_settled)
+        return contradict(flow, "it came late, and callers had been told another answer");
+    if (receipt->state != RECEIPT_COMPLETED || !is_own)
+        return moves_nothing(flow);
+    /* Somebody said that it ran, and the upstream that it did not; or a probe was faster. */
+    flow->contradicts = flow->event == RECEIPT_EV_REFUSED;
+    const struct receipt next = receipt_mark(receipt, flow->contradicts ? RECEIPT_CONTRADICTED : 0);
+    return add_evidence(flow, &next, "it came late, and changed nothing");
 }
 
 static enum flow_next apply(struct flow *flow)
@@ -204,31 +273,62 @@ static enum flow_next apply(struct flow *flow)
     case RECEIPT_ILLEGAL:
         break;
     }
-    if (flow->source == FLOW_FROM_LATE)
-        return end_late(flow);
-    return flow->source == FLOW_FROM_CLIENT ? outcome_of_other(flow)
-                                            : flow_go(flow, FLOW_ROOM_leave);
+    return is_report(flow) ? keep_report(flow) : moves_nothing(flow);
+}
+
+static void count(struct flow *flow)
+{
+    struct board *board = worker_ports(flow->worker)->board;
+    struct board_route *counts = board_route(board, flow->route);
+    if (flow->event == RECEIPT_EV_LAPSED)
+        atomic_fetch_add(&counts->ends[END_crashed], 1);
+    if (flow->contradicts)
+        atomic_fetch_add(&counts->contradictions, 1);
+    if (flow->settles)
+        board_count_settled(board, flow->route, SETTLED_BY_LATE,
+                            flow->event == RECEIPT_EV_ANSWERED ? VERDICT_EXECUTED
+                                                               : VERDICT_NOT_EXECUTED);
 }
 
 static enum flow_next on_record(struct flow *flow)
 {
     struct board *board = worker_ports(flow->worker)->board;
     enum receipt_state state = flow->row.receipt.state;
-    if (flow->route != NULL && flow->event == RECEIPT_EV_LAPSED)
-        atomic_fetch_add(&board_route(board, flow->route)->ends[END_crashed], 1);
-    if (flow->route != NULL && flow->contradicts)
-        atomic_fetch_add(&board_route(board, flow->route)->contradictions, 1);
+    count(flow);
     if (flow->ticket.held)
         board_leave(board, flow->route, flow->owner,
                     state == RECEIPT_UNKNOWN ? BOARD_UNKNOWN : BOARD_KNOWN, flow_now_ticks(flow),
                     &flow->ticket);
     board_wake(board, &flow->row.identity);
     receipts_log_move(flow, flow->event);
+    if (flow->contradicts)
+        receipts_log_contradiction(flow);
+    if (flow->stage == RECORD_MARKED)
+        return moves_nothing(flow);
     return flow->source == FLOW_FROM_CLIENT ? outcome_of_own(flow) : flow_go(flow, FLOW_ROOM_leave);
+}
+
+/* The row of another operation may have the key by now: it is none of ours. */
+static enum flow_next looked(struct flow *flow)
+{
+    const struct store_row *row = flow->op.out.rows;
+    if (flow->op.out.status != GW_OK)
+        return failed(flow);
+    if (flow->op.out.found == STORE_HELD &&
+        strcmp(row->operation_id, flow->row.operation_id) == 0) {
+        flow->row = *row;
+        return apply(flow);
+    }
+    if (is_report(flow) && flow->event == RECEIPT_EV_ANSWERED)
+        receipts_log_forgotten(flow);
+    return flow->source == FLOW_FROM_CLIENT ? outcome_not_recorded(flow)
+                                            : flow_go(flow, FLOW_ROOM_leave);
 }
 
 enum flow_next room_record(struct flow *flow)
 {
+    if (flow->source == FLOW_FROM_PROBE)
+        return probed_record(flow);
     switch ((enum record_stage)flow->stage) {
     case RECORD_ENTER:
         return flow->source == FLOW_FROM_LATE ? look(flow) : apply(flow);
@@ -236,13 +336,7 @@ enum flow_next room_record(struct flow *flow)
         flow->turns = 0;
         return look(flow);
     case RECORD_LOOKED:
-        if (flow->op.out.status != GW_OK)
-            return failed(flow);
-        if (flow->op.out.found != STORE_HELD)
-            return flow->source == FLOW_FROM_CLIENT ? outcome_not_recorded(flow)
-                                                    : flow_go(flow, FLOW_ROOM_leave);
-        flow->row = flow->op.out.rows[0];
-        return apply(flow);
+        return looked(flow);
     case RECORD_ADVANCED:
         if (flow->op.out.status != GW_OK)
             return failed(flow);
@@ -250,7 +344,7 @@ enum flow_next room_record(struct flow *flow)
     case RECORD_MARKED:
         if (flow->op.out.status != GW_OK)
             return failed(flow);
-        return flow->op.out.found == STORE_STALE ? look(flow) : on_record(flow);
+        return flow->op.out.found == STORE_WON ? on_record(flow) : look(flow);
     }
     gw_assert(flow->stage <= RECORD_AGAIN);
     return failed(flow);

@@ -104,6 +104,9 @@ static enum flow_next found(struct flow *flow, char *work, size_t work_len)
         return flow_refuse(flow, PROBLEM_BAD_REQUEST,
                            SPAN("A Connection line names a field that belongs to the message "
                                 "itself. Send the field without naming it there."));
+    if (route->mode == ROUTE_OBSERVE && route->key.from == KEY_FROM_HEADER &&
+        header_connection_is_abused(flow->head->fields, flow->head->field_count, route->key.name))
+        flow->would_refuse = PROBLEM_BAD_REQUEST;
     if (route->owner_index != ROUTE_NO_OWNER)
         return flow_go(flow, FLOW_ROOM_identify);
     gw_implies(route->mode == ROUTE_ENFORCE, route->owner_index != ROUTE_NO_OWNER);

@@ -1,5 +1,6 @@
 /* Waiters are listed on the board before the second look, so that an end between
- * look and list cannot be missed. */
+ * look and list cannot be missed. A wait may take several rounds, since an end may be a
+ * refusal, after which somebody else runs; all of them together end with its time. */
 #include "gateway/rooms/waiting.h"
 #include "gateway/worker.h"
 
@@ -7,8 +8,10 @@
 
 struct waiting_state {
     struct board_waiter entry; /* first: flow->waiter points here */
-    int64_t until_ticks;
+    int64_t wait_ms, until_ticks;
+    uint32_t rounds;
     bool parked;
+    bool woken; /* by an end, and has not stood back since */
     bool over;
 };
 
@@ -43,58 +46,62 @@ static void woken(struct store_op *op, void *ctx)
     struct flow *flow;
     (void)op;
     GW_CAST(flow, ctx, flow, FLOW_TAG);
-    struct waiting_state *state = (struct waiting_state *)flow->waiter;
     flow->waiter = NULL;
+    flow->waiting->woken = true;
     worker_timer_stop(flow);
     /* Not parked: its second look is under way, and comes back to the room by itself. */
-    if (state->parked)
+    if (flow->waiting->parked)
         flow_resume(flow);
 }
 
 static void time_is_over(struct flow *flow)
 {
-    struct waiting_state *state = (struct waiting_state *)flow->waiter;
-    if (state == NULL)
+    struct waiting_state *state = flow->waiting;
+    if (flow->waiter == NULL)
         return;
     state->over = true;
-    state->parked = false;
-    if (!board_unwait(worker_ports(flow->worker)->board, &state->entry)) {
-        state->parked = true; /* the wake-up is faster: it resumes the flow */
-        return;
-    }
+    if (!board_unwait(worker_ports(flow->worker)->board, &state->entry))
+        return; /* the wake-up is faster: it resumes the flow */
+    flow->waiter = NULL;
     flow_resume(flow);
 }
 
-static struct waiting_state *list(struct flow *flow)
+static struct waiting_state *state_of(struct flow *flow)
 {
     int64_t wait_ms = preferred_wait_ms(flow->head, flow->route->pending_wait_ms);
-    if (wait_ms <= 0 || worker_is_draining(flow->worker))
-        return NULL;
+    if (flow->waiting != NULL || wait_ms <= 0)
+        return flow->waiting;
     struct waiting_state *state = arena_take(flow->arena, sizeof(*state));
     if (state == NULL)
         return NULL;
+    state->wait_ms = wait_ms;
     state->until_ticks = flow->started_ticks + wait_ms;
+    flow->waiting = state;
+    return state;
+}
+
+static bool list(struct flow *flow)
+{
+    struct waiting_state *state = state_of(flow);
+    if (state == NULL || state->over || worker_is_draining(flow->worker) ||
+        state->rounds >= WAITING_ROUNDS_MAX || flow_now_ticks(flow) >= state->until_ticks)
+        return false;
+    state->parked = state->woken = false;
+    state->rounds++;
     state->entry.identity = flow->identity;
     state->entry.wake = (struct store_op){
         .arena = flow->arena, .inbox = worker_inbox(flow->worker), .done = woken, .ctx = flow};
-    if (flow_now_ticks(flow) >= state->until_ticks ||
-        !board_wait(worker_ports(flow->worker)->board, &state->entry))
-        return NULL;
-    return state;
+    if (!board_wait(worker_ports(flow->worker)->board, &state->entry))
+        return false;
+    flow->waiter = &state->entry;
+    return true;
 }
 
 enum waiting waiting_begin(struct flow *flow)
 {
-    struct waiting_state *state = (struct waiting_state *)flow->waiter;
-    if (state == NULL) {
-        state = list(flow);
-        flow->waiter = state == NULL ? NULL : &state->entry;
-        return state == NULL ? WAITING_NO : WAITING_LOOK;
-    }
-    if (state->over) {
-        flow->waiter = NULL;
-        return WAITING_NO;
-    }
+    if (flow->waiter == NULL)
+        return list(flow) ? WAITING_LOOK : WAITING_NO;
+    struct waiting_state *state = flow->waiting;
     state->parked = true;
     if (!worker_timer_start(flow, state->until_ticks - flow_now_ticks(flow), time_is_over)) {
         bool off = waiting_end(flow);
@@ -103,15 +110,41 @@ enum waiting waiting_begin(struct flow *flow)
     return WAITING_PARKED;
 }
 
+/* Doubled each round; half of it by chance, which is the flow's number here: those who wait
+ * for one key have different ones. */
+static int64_t pause_ms(const struct flow *flow)
+{
+    const struct waiting_state *state = flow->waiting;
+    int64_t max_ms = state->wait_ms / WAITING_PAUSE_SHARE;
+    max_ms = max_ms > WAITING_PAUSE_MAX_MS ? max_ms : WAITING_PAUSE_MAX_MS;
+    uint32_t doublings = state->rounds < 16 ? state->rounds : 16;
+    int64_t ms = (int64_t)WAITING_PAUSE_MIN_MS << doublings;
+    ms = ms < max_ms ? ms : max_ms;
+    uint64_t mixed = (flow->id ^ ((uint64_t)state->rounds << 32)) * 0x9e3779b97f4a7c15u;
+    ms = ms / 2 + (int64_t)((mixed >> 33) % (uint64_t)(ms / 2 + 1));
+    int64_t left_ms = state->until_ticks - flow_now_ticks(flow);
+    return ms < left_ms ? ms : left_ms;
+}
+
+bool waiting_stands_back(struct flow *flow)
+{
+    struct waiting_state *state = flow->waiting;
+    if (state == NULL || !state->woken || worker_is_draining(flow->worker))
+        return false;
+    gw_assert(flow->waiter == NULL);
+    state->woken = false;
+    int64_t ms = pause_ms(flow);
+    return ms > 0 && worker_timer_start(flow, ms, flow_resume);
+}
+
 bool waiting_end(struct flow *flow)
 {
-    struct waiting_state *state = (struct waiting_state *)flow->waiter;
     worker_timer_stop(flow);
-    if (state == NULL || state->over ||
-        board_unwait(worker_ports(flow->worker)->board, &state->entry)) {
+    if (flow->waiter == NULL ||
+        board_unwait(worker_ports(flow->worker)->board, &flow->waiting->entry)) {
         flow->waiter = NULL;
         return true;
     }
-    state->parked = true;
+    flow->waiting->parked = true;
     return false;
 }

@@ -79,10 +79,13 @@ static void acceptable(evutil_socket_t fd, short what, void *ctx)
                 pause_accepting(listener->all);
             return; /* EAGAIN, or a connection that died in the queue */
         }
-        if (has_room(listener->all->worker))
-            client_accept(listener->all->worker, client, (const struct sockaddr *)&peer, len);
-        else
-            turn_away(client);
+        struct worker *worker = listener->all->worker;
+        if (has_room(worker)) {
+            client_accept(worker, client, (const struct sockaddr *)&peer, len);
+            continue;
+        }
+        board_count_refused(worker_ports(worker)->board, PROBLEM_OVERLOADED);
+        turn_away(client);
     }
 }
 

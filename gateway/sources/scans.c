@@ -2,6 +2,7 @@
  * rows that time has something to say about, and start a flow for each. They judge
  * nothing: the event is what the scan was for, receipt_step() decides if it fits. */
 #include "gateway/receipts.h"
+#include "gateway/sources/probes.h"
 #include "gateway/sources/sources.h"
 
 #include "base/fault.h"
@@ -29,6 +30,7 @@ struct sources {
     struct worker *worker;
     struct event *timer;
     struct scan scans[SCAN_COUNT];
+    struct probes *probes;
 };
 
 static enum receipt_event_kind event_of(enum store_scan_kind kind, const struct store_row *row)
@@ -46,6 +48,7 @@ static enum flow_source source_of(enum store_scan_kind kind)
     case SCAN_EXPIRED:
         return FLOW_FROM_RETENTION;
     case SCAN_EVIDENCE:
+    case SCAN_PROBES: /* probes.c */
         break;
     }
     return FLOW_FROM_EVIDENCE;
@@ -147,7 +150,11 @@ enum gw_status sources_new(struct worker *worker, struct sources **ret, struct g
         return gw_error_set(err, GW_NOMEM, "out of memory");
     sources->worker = worker;
     sources->timer = event_new(worker_base(worker), -1, 0, round_begins, sources);
-    if (sources->timer == NULL) {
+    sources->probes = probes_new(worker);
+    if (sources->timer == NULL || sources->probes == NULL) {
+        if (sources->timer != NULL)
+            event_free(sources->timer);
+        probes_free(sources->probes);
         free(sources);
         return gw_error_set(err, GW_NOMEM, "out of memory");
     }
@@ -169,6 +176,7 @@ void sources_recover(struct sources *sources, uint32_t rows_max)
 void sources_start(struct sources *sources)
 {
     round_begins(-1, 0, sources);
+    probes_start(sources->probes);
 }
 
 bool sources_are_idle(const struct sources *sources)
@@ -176,7 +184,7 @@ bool sources_are_idle(const struct sources *sources)
     for (size_t i = 0; i < SCAN_COUNT; i++)
         if (sources->scans[i].is_busy)
             return false;
-    return true;
+    return probes_are_idle(sources->probes);
 }
 
 void sources_free(struct sources *sources)
@@ -185,5 +193,6 @@ void sources_free(struct sources *sources)
         return;
     gw_assert(sources_are_idle(sources));
     event_free(sources->timer);
+    probes_free(sources->probes);
     free(sources);
 }

@@ -1,5 +1,5 @@
-/* Who starts flows: the listener for callers, and on the first worker two scans of
- * the store, recovery and retention. A source is a socket or a timer plus one scan;
+/* Who starts flows: the listener for callers, and on the first worker the scans of the
+ * store: recovery, retention and probes. A source is a socket or a timer plus one scan;
  * the rooms do the work. */
 #ifndef RECIBO_GATEWAY_SOURCES_SOURCES_H
 #define RECIBO_GATEWAY_SOURCES_SOURCES_H
@@ -21,7 +21,7 @@ GW_MUST_CHECK enum gw_status sources_new(struct worker *worker, struct sources *
                                          struct gw_error *err);
 /* Recovery now, of at most rows_max rows; sources_are_idle() tells when it is done. */
 void sources_recover(struct sources *sources, uint32_t rows_max);
-void sources_start(struct sources *sources); /* both scans, from time to time */
+void sources_start(struct sources *sources); /* all scans, from time to time */
 bool sources_are_idle(const struct sources *sources);
 void sources_free(struct sources *sources); /* NULL is fine; idle */
 

@@ -7,7 +7,16 @@
 #define ANSWER_BYTES      3000
 #define CHECKPOINT_FRAMES 24
 
-enum step_kind { STEP_CLAIM, STEP_MOVE, STEP_DROP, STEP_PAUSE, STEP_REOPEN };
+enum step_kind {
+    STEP_CLAIM,
+    STEP_MOVE,
+    STEP_DROP,
+    STEP_PAUSE,
+    STEP_PLAN,
+    STEP_OBSERVE,
+    STEP_NOTE,
+    STEP_REOPEN,
+};
 struct step {
     unsigned group; /* what has one number is submitted together */
     enum step_kind kind;
@@ -27,6 +36,8 @@ static const struct step steps[] = {
     {5, STEP_MOVE, 1, RECEIPT_UNKNOWN},
     {5, STEP_CLAIM, 4, RECEIPT_CLAIMED},
     {6, STEP_PAUSE, WORKLOAD_PAUSE, RECEIPT_ABSENT},
+    {6, STEP_PLAN, WORKLOAD_PLAN, RECEIPT_ABSENT},
+    {6, STEP_NOTE, WORKLOAD_NOTE, RECEIPT_ABSENT},
     {7, STEP_MOVE, 4, RECEIPT_SENT},
     {8, STEP_MOVE, 4, RECEIPT_COMPLETED},
     {8, STEP_MOVE, 0, RECEIPT_EXPIRED},
@@ -35,6 +46,7 @@ static const struct step steps[] = {
     {11, STEP_CLAIM, 0, RECEIPT_CLAIMED},
     {11, STEP_CLAIM, 5, RECEIPT_CLAIMED},
     {11, STEP_CLAIM, 6, RECEIPT_CLAIMED},
+    {12, STEP_OBSERVE, WORKLOAD_SEEN, RECEIPT_ABSENT},
     {12, STEP_MOVE, 5, RECEIPT_SENT},
     {12, STEP_MOVE, 6, RECEIPT_SENT},
     {13, STEP_MOVE, 5, RECEIPT_COMPLETED},
@@ -58,6 +70,27 @@ static const struct audit_entry settle_audit = {.at_ms = FIXTURE_NOW_MS,
                                                 .subject = {"op", 2},
                                                 .note = {"looked", 6},
                                                 .detail = {"verdict=executed", 16}};
+
+/* Of the operation of key 1, which is never dropped. */
+static const struct audit_entry note_audit = {.at_ms = FIXTURE_NOW_MS,
+                                              .actor = {"token:ana", 9},
+                                              .action = {"comment", 7},
+                                              .subject = {"op_00000000000000000000000201", 29},
+                                              .note = {"asked", 5},
+                                              .detail = {"", 0}};
+static const struct audit_entry plan_audit = {.at_ms = FIXTURE_NOW_MS,
+                                              .actor = {"token:ana", 9},
+                                              .action = {"plan", 4},
+                                              .subject = {"plan", 4},
+                                              .note = {"looked", 6},
+                                              .detail = {"", 0}};
+static const struct plan_entry plan_made = {.plan_id = "plan_00000000000000000000000001",
+                                            .state = PLAN_WAITING,
+                                            .created_ms = FIXTURE_NOW_MS,
+                                            .count = 1,
+                                            .items = {"\x01\x01\x05\x02\x00", 5}};
+static const struct observation seen_once = {
+    .at_ms = FIXTURE_NOW_MS, .route = {"create-order", 12}, .end = END_answered};
 
 void workload_init(struct workload *w, struct fault_vfs *vfs)
 {
@@ -131,6 +164,34 @@ static struct store_row dropped(const struct store_row *from)
     return next;
 }
 
+/* Pauses, plans, observations, notes: no key of theirs is looked at. */
+static bool is_beside(enum step_kind kind)
+{
+    return kind == STEP_PAUSE || kind == STEP_PLAN || kind == STEP_OBSERVE || kind == STEP_NOTE;
+}
+
+static void prepare_beside(enum step_kind kind, struct store_op *op)
+{
+    if (kind == STEP_PLAN) {
+        *op = (struct store_op){.kind = STORE_PLAN_SET, .in.plan = {&plan_made, &plan_audit}};
+        return;
+    }
+    if (kind == STEP_OBSERVE) {
+        *op = (struct store_op){.kind = STORE_OBSERVE, .in.observe = {&seen_once, 1}};
+        return;
+    }
+    if (kind == STEP_NOTE) {
+        *op = (struct store_op){.kind = STORE_NOTE, .in.note = {&note_audit}};
+        return;
+    }
+    *op = (struct store_op){.kind = STORE_PAUSE};
+    op->in.pause.entry = (struct pause_entry){.subject = PAUSE_ROUTE,
+                                              .name = SPAN("create-order"),
+                                              .actor = SPAN("token:ana"),
+                                              .note = SPAN("wait"),
+                                              .at_ms = FIXTURE_NOW_MS};
+}
+
 static void prepare(struct workload *w, const struct step *step, struct store_row *next,
                     struct store_op *op)
 {
@@ -153,12 +214,10 @@ static void prepare(struct workload *w, const struct step *step, struct store_ro
             op->in.advance.audit = &settle_audit;
         return;
     case STEP_PAUSE:
-        *op = (struct store_op){.kind = STORE_PAUSE};
-        op->in.pause.entry = (struct pause_entry){.subject = PAUSE_ROUTE,
-                                                  .name = SPAN("create-order"),
-                                                  .actor = SPAN("token:ana"),
-                                                  .note = SPAN("wait"),
-                                                  .at_ms = FIXTURE_NOW_MS};
+    case STEP_PLAN:
+    case STEP_OBSERVE:
+    case STEP_NOTE:
+        prepare_beside(step->kind, op);
         return;
     case STEP_REOPEN:
         break;
@@ -174,9 +233,9 @@ static void note(struct workload *w, const struct step *step, const struct store
     bool is_done = op->out.status == GW_OK;
     w->failures += !is_done;
     deed->has_doubt = !is_done;
-    if (step->kind == STEP_PAUSE) {
-        w->has_pause = is_done;
-        w->may_have_pause = true;
+    if (is_beside(step->kind)) {
+        deed->is_there = is_done;
+        deed->may_be_there = true;
         return;
     }
     if (is_done) {
@@ -266,7 +325,7 @@ static const char *take_reports(struct workload *w, struct group *group)
         group->open -= !group->is_open[i];
     }
     for (size_t i = 0; i < group->count && wrong == NULL; i++)
-        if (group->is_open[i] && group->steps[i].kind != STEP_PAUSE)
+        if (group->is_open[i] && !is_beside(group->steps[i].kind))
             wrong = check_key(w, &w->f, group->steps[i].key, false);
     return wrong;
 }
@@ -305,13 +364,50 @@ const char *workload_run(struct workload *w, enum vfs_fault fault, uint32_t at)
         } else {
             wrong = run_group(w, &steps[i], count);
         }
-        if (wrong == NULL && w->f.store != NULL && goes_on(w) && steps[i].kind != STEP_PAUSE)
+        if (wrong == NULL && w->f.store != NULL && goes_on(w) && !is_beside(steps[i].kind))
             wrong = check_key(w, &w->f, steps[i].key, false);
     }
     return wrong;
 }
 
 /* ---- looking ---- */
+
+/* One at most, and none only if none was reported. */
+static bool fits_deed(const struct deed *deed, uint32_t count)
+{
+    return count <= 1 && (count == 1 ? deed->is_there || deed->may_be_there : !deed->is_there);
+}
+
+/* The groups count exactly the unknown rows; a plan is whole; nothing is there twice. */
+static const char *check_beside(struct workload *w, struct fixture *f)
+{
+    struct store_op list = {.kind = STORE_LIST,
+                            .in.list.filter = {.states = 1u << RECEIPT_UNKNOWN}};
+    struct store_op groups = {.kind = STORE_GROUPS}, seen = {.kind = STORE_OBSERVED};
+    struct store_op plan = {.kind = STORE_PLAN_GET,
+                            .in.find.operation_id = span_str(plan_made.plan_id)};
+    struct store_op notes = {.kind = STORE_AUDIT, .in.find.operation_id = note_audit.subject};
+    struct store_op plans = {.kind = STORE_AUDIT, .in.find.operation_id = plan_audit.subject};
+    if (fixture_try(f, &list) != GW_OK || fixture_try(f, &groups) != GW_OK ||
+        fixture_try(f, &seen) != GW_OK || fixture_try(f, &plan) != GW_OK ||
+        fixture_try(f, &notes) != GW_OK || fixture_try(f, &plans) != GW_OK)
+        return "something beside the rows cannot be read";
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < groups.out.group_count; i++)
+        count += groups.out.groups[i].count;
+    if (count != list.out.row_count)
+        return "the groups do not count the unknown rows";
+    if (!fits_deed(&w->deeds[WORKLOAD_PLAN], plan.out.plan_count) ||
+        plans.out.audit_count != plan.out.plan_count)
+        return "a plan or its audit is lost or made up";
+    if (plan.out.plan_count > 0 && !span_equal(plan.out.plans[0].items, plan_made.items))
+        return "a plan is not what was written";
+    if (!fits_deed(&w->deeds[WORKLOAD_NOTE], notes.out.audit_count))
+        return "a note is lost or made up";
+    return fits_deed(&w->deeds[WORKLOAD_SEEN], seen.out.observed_count)
+               ? NULL
+               : "an observation is lost or made up";
+}
 
 static const char *check_pages(struct workload *w, struct fixture *f)
 {
@@ -332,8 +428,7 @@ static const char *check_pages(struct workload *w, struct fixture *f)
         return "a page leaves rows out";
     if (lapsed.out.row_count != leased)
         return "a lease of an earlier life is not found";
-    if (pauses.out.pause_count > 1 || (w->has_pause && pauses.out.pause_count == 0) ||
-        (!w->may_have_pause && pauses.out.pause_count > 0))
+    if (!fits_deed(&w->deeds[WORKLOAD_PAUSE], pauses.out.pause_count))
         return "a pause is lost or made up";
     struct store_op audit = {.kind = STORE_AUDIT, .in.find.operation_id = settle_audit.subject};
     if (fixture_try(f, &audit) != GW_OK)
@@ -367,6 +462,8 @@ static const char *check_all(struct workload *w, struct fixture *f)
         wrong = check_key(w, f, key, true);
     if (wrong == NULL)
         wrong = check_pages(w, f);
+    if (wrong == NULL)
+        wrong = check_beside(w, f);
     if (wrong == NULL)
         wrong = check_new_row(w, f);
     w->id_max = id_max;

@@ -6,7 +6,10 @@
 #include "tests/store/fixture.h"
 
 #define WORKLOAD_KEYS  12
-#define WORKLOAD_PAUSE WORKLOAD_KEYS /* the pause counts as one more, but is no row */
+#define WORKLOAD_PAUSE WORKLOAD_KEYS /* what lies beside counts as more, but is no row */
+#define WORKLOAD_PLAN  (WORKLOAD_KEYS + 1)
+#define WORKLOAD_SEEN  (WORKLOAD_KEYS + 2)
+#define WORKLOAD_NOTE  (WORKLOAD_KEYS + 3)
 
 /* What is known of one key: what the last reported operation left, and what one that
  * was not reported as done may have left. */
@@ -19,10 +22,10 @@ struct workload {
     struct fixture f;
     struct fault_vfs *vfs;
     enum vfs_fault fault;
-    struct deed deeds[WORKLOAD_KEYS + 1];
+    struct deed deeds[WORKLOAD_NOTE + 1];
     bool was_opened; /* store_open() has reported success once */
     uint8_t secret[32];
-    bool has_pause, may_have_pause, has_audit;
+    bool has_audit;
     int64_t id_max;
     uint32_t failures; /* operations that reported one */
 };

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "gateway/admin/body.h"
+#include "gateway/admin/plane.h"
 #include "gateway/admin/query.h"
 #include "gateway/http1/http1.h"
 #include "policy/headers.h"
@@ -16,6 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ_NOW_MS ((int64_t)1780000000000)
+#define FUZZ_MORE   240 /* from here on the first byte chooses among the later calls */
 #define FUZZ_ID     "op_0123456789abcdefghjkmnpqrs"
 
 /* ---- the dispatcher's place ---- */
@@ -107,13 +109,12 @@ struct span call_request_header(const struct call *call, const char *name, uint3
 
 bool call_has_right(const struct call *call, enum admin_right right)
 {
-    return (call->token->rights & right) != 0;
+    return (call->caller.rights & (uint32_t)right) != 0;
 }
 
 struct span call_actor(struct call *call)
 {
-    return arena_print(call->arena, "token:%.*s", (int)call->token->name.len,
-                       call->token->name.ptr);
+    return call->caller.actor;
 }
 
 bool call_takes_operation_id(struct call *call)
@@ -153,13 +154,14 @@ static void check_audit(const struct audit_entry *audit)
     gw_assert(audit->actor.len > 0 && audit->subject.len > 0);
 }
 
-/* The row that the store may give back: of the version that the body names. */
+/* The row that the store may give back: of the version that the body names, if it does. */
 static void fill_row(struct call *call, struct store_row *row)
 {
     struct json_doc doc;
-    uint64_t version;
+    uint64_t version = 3;
     gw_assert(body_parse(call, &doc)); /* it was read before */
-    gw_assert(gw_parse_u64(body_raw(&doc, body_member(&doc, 0, "version")), &version));
+    uint32_t node = body_member(&doc, 0, "version");
+    gw_assert(node == JSON_NONE || gw_parse_u64(body_raw(&doc, node), &version));
     memset(row, 0, sizeof(*row));
     memcpy(row->operation_id, FUZZ_ID, sizeof(FUZZ_ID) - 1);
     row->id = 1;
@@ -199,6 +201,74 @@ static void feed_settle(struct call *call)
     check_audit(call->op.in.advance.audit);
 }
 
+/* What a person does besides: one change of the row, in the state that it has. */
+static void feed_action(struct call *call, call_fn *handle)
+{
+    struct store_row row;
+    call->parameter = SPAN(FUZZ_ID);
+    handle(call);
+    gw_assert(call->is_answered == (call->next == NULL));
+    if (call->next == NULL)
+        return;
+    gw_assert(call->op.kind == STORE_FIND);
+    fill_row(call, &row);
+    call_fn *next = call->next;
+    call->next = NULL;
+    call->op.out.found = STORE_HELD;
+    call->op.out.rows = &row;
+    call->op.out.row_count = 1;
+    next(call);
+    gw_assert(call->is_answered == (call->next == NULL));
+    if (call->next == NULL)
+        return;
+    const struct store_row *moved = call->op.in.advance.next;
+    const struct audit_entry *audit = call->op.in.advance.audit;
+    gw_assert(call->op.kind == STORE_ADVANCE);
+    gw_assert(call->op.in.advance.expect_version == row.receipt.version);
+    gw_assert(moved->receipt.version != row.receipt.version);
+    gw_assert(moved->receipt.state == RECEIPT_UNKNOWN && receipt_is_sound(&moved->receipt));
+    gw_assert(audit->note.len <= CALL_NOTE_BYTES_MAX);
+    gw_assert(audit->actor.len > 0 && audit->action.len > 0 && audit->subject.len > 0);
+}
+
+static void feed_comment(struct call *call)
+{
+    call->parameter = SPAN(FUZZ_ID);
+    call_comment(call);
+    gw_assert(call->is_answered == (call->next == NULL));
+    if (call->next == NULL)
+        return;
+    const struct audit_entry *audit = call->op.in.note.audit;
+    gw_assert(call->op.kind == STORE_NOTE);
+    gw_assert(audit->note.len > 0 && audit->note.len <= CALL_COMMENT_BYTES_MAX);
+    gw_assert(audit->actor.len > 0 && audit->subject.len > 0);
+}
+
+/* Nobody has a code here: whatever comes opens nothing. */
+static void feed_session(struct call *call)
+{
+    call_page_session(call);
+    gw_assert(call->is_answered && call->status >= 400);
+}
+
+static void feed_more(struct call *call, uint32_t kind)
+{
+    switch (kind % 4) {
+    case 0:
+        feed_action(call, call_claim);
+        break;
+    case 1:
+        feed_action(call, call_contradiction);
+        break;
+    case 2:
+        feed_comment(call);
+        break;
+    case 3:
+        feed_session(call);
+        break;
+    }
+}
+
 static void feed_list(struct call *call)
 {
     call_list(call);
@@ -211,6 +281,9 @@ static void feed_list(struct call *call)
     gw_assert(call->op.in.list.cursor >= 0);
     gw_assert((filter->states >> RECEIPT_STATE_COUNT) == 0);
     gw_assert((filter->states & 1u << RECEIPT_ABSENT) == 0);
+    gw_assert((filter->probes >> PROBE_RESULT_COUNT) == 0);
+    gw_assert(filter->status == 0 || filter->status == STORE_STATUS_NONE ||
+              (filter->status >= 100 && filter->status <= 599));
     gw_implies(filter->end.len > 0, end_by_name(filter->end) != END_COUNT);
     gw_implies(filter->label_name.len > 0, filter->label_value.len > 0);
 }
@@ -263,14 +336,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct span rest = span_of((const char *)data + 1, size - 1);
     struct route_policy route = {.name = SPAN("r"), .retention_ms = 1000, .replay_body_max = 4096};
-    struct conf_token token = {.name = SPAN("ana"), .rights = UINT32_MAX};
     struct conf *conf = calloc(1, sizeof(*conf));
-    gw_assert(conf != NULL);
-    conf->routes = (struct route_table){&route, 1};
-    struct admin_options options = {.conf = conf};
+    struct admin *admin = calloc(1, sizeof(*admin));
+    gw_assert(conf != NULL && admin != NULL);
+    conf->routes = (struct route_table){.routes = &route, .count = 1};
+    struct board *board = board_new(conf);
+    gw_assert(board != NULL);
+    struct admin_options options = {.conf = conf, .board = board, .clock = gw_clock_system()};
     struct call call = {.tag_call = CALL_TAG,
                         .options = &options,
-                        .token = &token,
+                        .admin = admin,
+                        .caller = {SPAN("ana"), SPAN("token:ana"), UINT32_MAX, false},
                         .arena = arena_new(CALL_ARENA_BYTES_MAX),
                         .path = SPAN("/"),
                         .query = rest,
@@ -279,7 +355,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gw_assert(call.arena != NULL);
     gw_buf_init(&call.out, CALL_OUT_BYTES_MAX);
     call.json.out = &call.out;
-    switch (data[0] % 4) {
+    if (data[0] >= FUZZ_MORE)
+        feed_more(&call, data[0]);
+    switch (data[0] >= FUZZ_MORE ? 4 : data[0] % 4) {
     case 0:
         feed_settle(&call);
         break;
@@ -295,6 +373,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     gw_buf_fini(&call.out);
     arena_free(call.arena);
+    board_free(board);
+    free(admin);
     free(conf);
     return 0;
 }

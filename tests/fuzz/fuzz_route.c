@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     routes[ROUTES - 2].mode = ROUTE_PASS;
     bool has_pattern =
         add_route(&routes[ROUTES - 1], room[ROUTES - 1], span_of(text, pattern_len), &upstream);
-    const struct route_table table = {routes, has_pattern ? ROUTES : ROUTES - 1};
+    const struct route_table table = {.routes = routes, .count = has_pattern ? ROUTES : ROUTES - 1};
     struct route_match match;
     if (find(&table, path, &match) == ROUTE_FOUND) {
         gw_assert(path.len > 0 && path.ptr[0] == '/');

@@ -3,6 +3,7 @@
  * spelling only. The first byte chooses the part. */
 #include <stdlib.h>
 
+#include "store/plan.h"
 #include "store/row_pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,6 +60,26 @@ static void try_message(struct arena *arena, struct span from, struct gw_buf *ag
         check_spelling(again, message_encode(again, &message), from);
 }
 
+static void try_probes(struct arena *arena, struct span from, struct gw_buf *again)
+{
+    struct probe_record *list;
+    uint32_t count;
+    enum gw_status status = probes_decode(arena, from, &list, &count);
+    gw_assert((status == GW_OK) == probes_are_sound(from));
+    if (status == GW_OK && from.len > 0)
+        check_spelling(again, probes_encode(again, list, count), from);
+}
+
+static void try_items(struct arena *arena, struct span from, struct gw_buf *again)
+{
+    struct plan_item *list;
+    uint32_t count;
+    enum gw_status status = plan_items_decode(arena, from, &list, &count);
+    gw_implies(status != GW_NOMEM, (status == GW_OK) == plan_items_are_sound(from));
+    if (status == GW_OK && from.len > 0)
+        check_spelling(again, plan_items_encode(again, list, count), from);
+}
+
 /* A row made of the bytes: the check must say yes or no, whatever is in it. */
 static void try_row(struct span from)
 {
@@ -79,7 +100,11 @@ static void try_row(struct span from)
     row.status = (uint16_t)((uint8_t)from.ptr[40] << 8 | (uint8_t)from.ptr[41]);
     row.answer_kept = ((uint8_t)from.ptr[42] & 1) != 0;
     row.labels = row.attempts = row.members = span_of(from.ptr + 64, from.len - 64);
-    row.answer = row.request = row.labels;
+    row.answer = row.request = row.probes = row.labels;
+    row.probe = (uint8_t)from.ptr[43];
+    row.claimed_ms = (signed char)from.ptr[44];
+    row.claimed_by = span_of(from.ptr, (uint8_t)from.ptr[45] & 3);
+    row.probe_due_ms = (signed char)from.ptr[46];
     enum gw_status status = row_check(&row, &err);
     gw_assert(status == GW_OK || status == GW_CORRUPT || status == GW_LIMIT);
     gw_implies(status == GW_OK, receipt_is_sound(&row.receipt));
@@ -94,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gw_buf again;
     gw_buf_init(&again, FUZZ_ARENA_BYTES);
     gw_assert(arena != NULL);
-    switch (data[0] % 5) {
+    switch (data[0] % 7) {
     case 0:
         try_attempts(arena, from, &again);
         break;
@@ -109,6 +134,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 4:
         try_row(from);
+        break;
+    case 5:
+        try_probes(arena, from, &again);
+        break;
+    case 6:
+        try_items(arena, from, &again);
         break;
     }
     gw_buf_fini(&again);

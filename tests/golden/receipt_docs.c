@@ -112,12 +112,101 @@ static void put_marks(struct gw_buf *out)
         "2. else a cancel was requested: CANCELLED;\n"
         "3. else the caller was promised an outcome (202): DEFERRED;\n"
         "4. else RELEASED.\n\n"
+        "But where a row is `contradicted`, and no person has settled it since, no refusal, no "
+        "dead\n"
+        "lease and no probe frees the key: what they say of one attempt is no proof for the "
+        "operation.\n"
+        "Instead of RELEASED, CANCELLED or DEFERRED it is UNKNOWN, and a person decides.\n\n"
         "After a cancel request no attempt is started: CLAIM, DEFER, DUE and RESEND are refused.\n"
         "REOPEN takes back an operator's verdict only while nobody has been told of it or built "
         "on\n"
-        "it. An answer that comes after a verdict marks the row `contradicted`.\n\n"
+        "it. What the answer of an attempt does that comes after a decision: the next table.\n\n"
         "A report of an attempt counts only with the token of the row: each attempt has its own,\n"
         "and none is used twice. UNKNOWN and ABANDONED never expire.\n");
+}
+
+/* ---- late answers ---- */
+
+struct late_case {
+    const char *row; /* what stands there */
+    enum receipt_state state;
+    uint32_t marks;
+    bool none_was_told;
+};
+
+static const struct late_case late_cases[] = {
+    {"under way", RECEIPT_SENT, 0, false},
+    {"in doubt", RECEIPT_UNKNOWN, 0, false},
+    {"free again, by a verdict or a probe", RECEIPT_RELEASED, RECEIPT_SETTLED, false},
+    {"free again, and claimed once more", RECEIPT_SENT, RECEIPT_SETTLED | RECEIPT_CONSUMED, false},
+    {"promised, and waiting for its time", RECEIPT_DEFERRED, RECEIPT_SETTLED | RECEIPT_PROMISED,
+     false},
+    {"cancelled", RECEIPT_CANCELLED, RECEIPT_SETTLED | RECEIPT_CANCEL_REQUESTED, false},
+    {"given up", RECEIPT_ABANDONED, RECEIPT_SETTLED, false},
+    {"settled as executed, nobody was told", RECEIPT_COMPLETED, RECEIPT_SETTLED, false},
+    {"settled as executed without a response, and told so", RECEIPT_COMPLETED,
+     RECEIPT_SETTLED | RECEIPT_CONSUMED, true},
+    {"settled as executed with a response, and told so", RECEIPT_COMPLETED,
+     RECEIPT_SETTLED | RECEIPT_CONSUMED, false},
+    {"an answer on record", RECEIPT_COMPLETED, 0, false},
+    {"a tombstone", RECEIPT_EXPIRED, 0, false},
+};
+
+static struct receipt late_row(const struct late_case *late)
+{
+    struct receipt row = {
+        .state = late->state, .attempt = 1, .version = 1, .marks = late->marks, .token = 7};
+    if (receipt_is_leased(row.state))
+        row.lease_until_ms = 1;
+    else if (row.state == RECEIPT_DEFERRED)
+        row.due_ms = 1;
+    else if (row.state != RECEIPT_UNKNOWN && row.state != RECEIPT_ABANDONED)
+        row.expire_ms = 1;
+    return row;
+}
+
+static void put_late_cell(struct gw_buf *out, const struct late_case *late,
+                          enum receipt_event_kind kind)
+{
+    const struct receipt row = late_row(late);
+    const struct receipt_event ev = {
+        .kind = kind, .token = 7, .until_ms = 2, .none_was_told = late->none_was_told};
+    struct receipt next;
+    if (receipt_step(&row, &ev, &next) != RECEIPT_MOVED) {
+        put(out, " stays |");
+        return;
+    }
+    bool takes = kind == RECEIPT_EV_ANSWERED;
+    (void)gw_buf_print(out, " %s%s%s |", receipt_state_name(next.state),
+                       takes ? ", with this answer" : "",
+                       (next.marks & RECEIPT_CONTRADICTED) != 0 ? ", contradicted" : "");
+}
+
+/* Worked out by receipt_step() itself; the room `record` asks it in this order. */
+static void put_late(struct gw_buf *out)
+{
+    put(out,
+        "\n## An answer that comes late\n\n"
+        "After a call is lost its connection is still listened to for `timeouts.late`. If a whole\n"
+        "answer comes then that says the operation ran, it meets a row on which others may have\n"
+        "decided already:\n\n"
+        "| the row | state | its own last attempt answers (ANSWERED) | else (CONTRADICT) |\n"
+        "|---|---|---|---|\n");
+    for (size_t i = 0; i < GW_COUNT(late_cases); i++) {
+        const struct late_case *late = &late_cases[i];
+        (void)gw_buf_print(out, "| %s | %s |", late->row, receipt_state_name(late->state));
+        put_late_cell(out, late, RECEIPT_EV_ANSWERED);
+        put_late_cell(out, late, RECEIPT_EV_CONTRADICT);
+        put(out, "\n");
+    }
+    put(out,
+        "\nThe last column is for the answer of an earlier attempt, and for one that callers were\n"
+        "told otherwise about. It never becomes the answer on record; the attempt stands in the\n"
+        "evidence, and from then on only a person frees the key. An answer that is on record, the\n"
+        "operation's own or a probe's, is not replaced. On a tombstone nothing is kept but a line\n"
+        "in the log. Each contradiction is logged as `receipt.contradicted`, and `recibo why` "
+        "shows\n"
+        "what the answer changed.\n");
 }
 
 static void put_diagram(struct gw_buf *out)
@@ -159,6 +248,7 @@ static void test_receipt_page_is_fresh(void **state)
     put_events(&out);
     put_matrix(&out);
     put_marks(&out);
+    put_late(&out);
     put_diagram(&out);
     put_ends(&out);
     golden_check("docs/receipt.md", &out);
@@ -174,8 +264,8 @@ static void test_model_moves_are_fresh(void **state)
     put(&out,
         "/* Printed from policy/receipt.def by tests/golden/receipt_docs.c; do not edit.\n"
         " * move(s, e, ok): ok says if state s has a move for event e, and then s is the new\n"
-        " * state. Marks and tokens are the model's own business: where a move leads to\n"
-        " * RELEASED they may turn it into UNKNOWN, CANCELLED or DEFERRED. */\n");
+        " * state. Marks and tokens are the model's own business: where a move leads to a\n"
+        " * state that says \"not run\" they may turn it into another one. */\n");
     put(&out, "mtype:state = {");
     for (size_t i = 0; i < GW_COUNT(state_docs); i++)
         (void)gw_buf_print(&out, "%s%s", i == 0 ? " " : ", ", state_docs[i].name);

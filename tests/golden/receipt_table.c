@@ -26,6 +26,8 @@ static const uint32_t judged[] = {
     RECEIPT_SETTLED,
     RECEIPT_SETTLED | RECEIPT_CONSUMED,
     RECEIPT_CONTRADICTED,
+    RECEIPT_CONTRADICTED | RECEIPT_SETTLED,
+    RECEIPT_CONTRADICTED | RECEIPT_SETTLED | RECEIPT_CONSUMED,
 };
 
 static struct receipt row_in(enum receipt_state state, uint32_t marks)
@@ -129,7 +131,7 @@ static void print_one_mark(struct gw_buf *out, const struct receipt *row,
     char before[7], after[7];
     const char *to = outcome(row, ev, &next);
     (void)gw_buf_print(out, "%-10s%-20s%s %s  ", receipt_state_name(row->state),
-                       receipt_event_name(ev->kind), ev->promises ? "+" : " ",
+                       receipt_event_name(ev->kind), ev->promises || ev->none_was_told ? "+" : " ",
                        marks_text(row->marks, before));
     if (*to == '.')
         (void)gw_buf_print(out, ".\n");
@@ -152,6 +154,10 @@ static void print_marks_of(struct gw_buf *out, enum receipt_state state,
         print_one_mark(out, &row, &ev);
         if (kind == RECEIPT_EV_DEFER) {
             ev.promises = true;
+            print_one_mark(out, &row, &ev);
+        }
+        if (kind == RECEIPT_EV_ANSWERED && state == RECEIPT_COMPLETED) {
+            ev.none_was_told = true;
             print_one_mark(out, &row, &ev);
         }
         if (state == RECEIPT_ABSENT)
@@ -185,7 +191,8 @@ static void test_receipt_table(void **state)
     (void)gw_buf_print(
         &out,
         "\nEvery move with marks before and after. c cancel requested, p promised, r resent,\n"
-        "s settled, u consumed, x contradicted; + the event promises.\n\n");
+        "s settled, u consumed, x contradicted; + the event promises, or the row has no answer\n"
+        "that a caller could have been told.\n\n");
     print_marks(&out);
     golden_check("tests/golden/receipt.txt", &out);
     gw_buf_fini(&out);

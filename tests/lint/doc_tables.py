@@ -106,8 +106,9 @@ def rooms(root):
 
 def metrics(root):
     lines = []
-    for _, name, kind, _, doc in rows(root, "gateway/admin/metrics.def", "METRIC"):
-        lines.append((code(name + ("_total" if kind == "counter" else "")), kind, doc))
+    for _, name, kind, _, labels, doc in rows(root, "gateway/admin/metrics.def", "METRIC"):
+        braces = "{%s}" % ",".join(labels.split()) if labels else ""
+        lines.append((code(name + ("_total" if kind == "counter" else "") + braces), kind, doc))
     return table(("metric", "type", "what it says"), lines)
 
 

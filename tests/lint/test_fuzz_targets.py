@@ -23,6 +23,7 @@ PARSERS = {
                         "base/text.h": ["gw_parse_u64", "gw_hex_decode", "gw_base64_decode",
                                         "gw_rfc3339_parse"]},
     "fuzz_conf": {"conf/conf.h": ["conf_parse"], "conf/yaml.h": ["yaml_read"]},
+    "fuzz_csv": {"policy/csv_reader.h": ["csv_reader_next", "csv_field_content"]},
     "fuzz_form": {"policy/canonical.h": ["form_parse", "form_decode"]},
     "fuzz_http1_request": {"gateway/http1/http1.h": ["http1_feed"],
                            "gateway/http1/parts.h": ["http1_feed_chunks"]},
@@ -35,6 +36,7 @@ PARSERS = {
     "fuzz_route": {"policy/route.h": ["route_pattern_parse", "route_find"]},
     "fuzz_row": {"store/row.h": ["attempts_decode", "labels_decode", "members_decode",
                                  "message_decode"]},
+    "fuzz_template": {"policy/template.h": ["template_parse", "template_fill"]},
     "fuzz_rules": {"policy/rules.h": ["rule_fits", "glob_fits"],
                    "policy/classify.h": ["classify"]},
 }

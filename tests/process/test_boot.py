@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import AT_ONCE, ORDER, SOON, Guarded, send_post  # noqa: E402
-from harness import Gateway, hang, main, orders, rest, wait_until  # noqa: E402
+from harness import Gateway, answer, hang, main, orders, rest, wait, wait_until  # noqa: E402
 
 
 class Boot(Guarded):
@@ -27,8 +29,9 @@ class Boot(Guarded):
             self.assertEqual(self.gateway.post(key, ORDER).status, 504)
         self.gateway.stop()
 
-    def assert_refused(self, refused, count, route="create-order"):
+    def assert_refused(self, refused, count, route="create-order", why=""):
         self.assertEqual(refused.returncode, 2, refused)
+        self.assertIn(why, refused.stderr)
         self.assertIn("recibo serve: %d unknown operations of route '%s'" % (count, route),
                       refused.stderr)
         self.assertIn("--accept-dropped-routes", refused.stderr)
@@ -55,6 +58,66 @@ class DroppedRoutes(Boot):
         """The other way round it is the same."""
         self.with_doubts("k1", routes=[orders(scope="gateway"), rest()])
         self.assert_refused(self.serve({"routes": [orders(), rest()]}), 1)
+
+    def test_the_path_goes_to_another_route(self):
+        """The route keeps its name, and its requests lead elsewhere now: no start, exit 2."""
+        self.with_doubts("k1", "k2")
+        moved = orders(match={"methods": ["POST"], "path": "/other"})
+        changes = {
+            "another enforced route": [moved, orders(name="orders2"), rest()],
+            "one that is more specific": [orders(match={"methods": ["POST"], "path": "/*"}),
+                                          orders(name="orders2"), rest()],
+            "another one of the gateway's scope": [moved, orders(name="orders2", scope="gateway"),
+                                                   rest()],
+            "one that passes": [moved, rest()],
+            "other methods": [orders(match={"methods": ["PUT"], "path": "/orders"}), rest()],
+            "none": [moved],
+        }
+        for name, routes in changes.items():
+            with self.subTest(name):
+                self.assert_refused(self.serve({"routes": routes}), 2,
+                                    why="its requests lead to another route")
+        self.assertEqual(self.upstream.sends, 2)
+
+    def test_the_owner_is_renamed(self):
+        """An owner that nobody can be any more is as good as another key space."""
+        self.with_doubts("k1")
+        gone = {"owners": {"everyone": {"kind": "static", "owner": "me"}}}
+        self.assert_refused(self.serve(gone), 1, why="its owner is none")
+        keys = {"kind": "api_key", "keys": [{"owner": "acme", "sha256": "0" * 64}]}
+        replaced = {"owners": {"partners": keys}, "routes": [orders(owner="partners"), rest()]}
+        self.assert_refused(self.serve(replaced), 1, why="its owner is none")
+        self.assertEqual(self.upstream.sends, 1)
+
+    def test_the_owner_is_told_in_another_way(self):
+        """The id is what counts: how its holder proves it may change."""
+        self.with_doubts("k1")
+        keys = {"kind": "api_key", "keys": [{"owner": "tester", "sha256": "0" * 64}]}
+        self.gateway.restart({"owners": {"partners": keys},
+                              "routes": [orders(owner="partners"), rest()]})
+        self.assertNotIn("route.dropped", self.gateway.log())
+
+    def test_another_route_that_finds_it(self):
+        """With one key space for the gateway the requests may lead to any enforced route."""
+        routes = [orders(scope="gateway"), rest()]
+        self.with_doubts("k1", routes=routes)
+        moved = orders(scope="gateway", match={"methods": ["POST"], "path": "/other"})
+        self.gateway.restart({"routes": [moved, orders(name="orders2", scope="gateway"), rest()]})
+        self.assertNotIn("route.dropped", self.gateway.log())
+        again = self.gateway.post("k1", ORDER)
+        self.assertEqual(self.operation_of(again)["state"], "unknown", again)
+        self.assertEqual(self.upstream.sends, 1)
+
+    def test_one_among_many(self):
+        """Each row is looked at for itself: only some of a route's targets lead elsewhere."""
+        wide = orders(match={"methods": ["POST"], "path": "/shop/*"})
+        self.start(hang(), AT_ONCE, SOON, routes=[wide, rest()])
+        for number in range(3):
+            path = "/shop/%d" % number
+            self.assertEqual(self.gateway.post("k%d" % number, ORDER, path=path).status, 504)
+        self.gateway.stop()
+        one = orders(name="one", match={"methods": ["POST"], "path": "/shop/1"})
+        self.assert_refused(self.serve({"routes": [wide, one, rest()]}), 1)
 
     def test_each_route_is_told(self):
         """The message is about one of them; the log has all."""
@@ -187,6 +250,47 @@ class Sockets(Boot):
             other.bind(self.path)
             self.assertEqual(self.gateway.stop(), 0)
             self.assertTrue(os.path.exists(self.path))
+
+
+class Signals(Boot):
+    """What a service manager, a terminal or a log rotation sends."""
+
+    def hold(self):
+        """A call that is under way; -> (its client, what lets the upstream answer)."""
+        release = threading.Event()
+        self.addCleanup(release.set)
+        self.start(wait(release, answer(201, body=b"made")))
+        client = self.use(send_post(self.gateway, "k1", ORDER))
+        self.upstream.wait_for(1)
+        return client, release
+
+    def test_it_goes_on(self):
+        """SIGHUP says that nothing is read anew; SIGUSR1, SIGUSR2 and SIGPIPE mean nothing."""
+        client, release = self.hold()
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE):
+            self.gateway.process.send_signal(number)
+        for count in (1, 2):
+            self.gateway.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: self.gateway.log().count("recibo.not_reloaded") == count)
+        release.set()
+        response = client.read_response("POST")
+        self.assertEqual((response.status, response.body), (201, b"made"))
+        self.assertNotIn("recibo.draining", self.gateway.log())
+        self.assertEqual(self.gateway.stop(), 0)
+
+    def test_it_drains(self):
+        """SIGTERM and SIGINT let what is under way come to its end; SIGHUP does not cut it."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                client, release = self.hold()
+                self.gateway.process.send_signal(number)
+                self.gateway.wait_log("recibo.draining")
+                self.gateway.process.send_signal(signal.SIGHUP)
+                self.gateway.wait_log("recibo.not_reloaded")
+                release.set()
+                self.assertEqual(client.read_response("POST").status, 201)
+                self.assertEqual(self.gateway.process.wait(60), 0, self.gateway.log())
+                self.assertIn("everything is on record", self.gateway.log())
 
 
 class Listening(Boot):

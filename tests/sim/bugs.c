@@ -57,6 +57,29 @@ bool bug_tells_early(const struct world *world, const struct store_op *op)
            (is_record && bug_is_planted(world, BUG_RECORD_EARLY));
 }
 
+void bug_spoils_conf(const struct world *world)
+{
+    struct route_policy *routes = (struct route_policy *)(uintptr_t)world->conf->routes.routes;
+    for (uint32_t i = 0; bug_is_planted(world, BUG_EARLY_PROOF) && i < world->conf->routes.count;
+         i++)
+        routes[i].quiet_ms = 0;
+}
+
+void bug_writes_over(struct world *world, struct store_op *op)
+{
+    const struct store_row *row;
+    if (!bug_is_planted(world, BUG_MOVED_ROW) || op->kind != STORE_ADVANCE ||
+        op->inbox->worker == NULL)
+        return;
+    const struct flow *flow = op->ctx;
+    if (flow->source != FLOW_FROM_PROBE)
+        return;
+    for (size_t i = 0; i < SIM_IDENTITIES && (row = disk_row(world, i)) != NULL; i++)
+        if (row->id == op->in.advance.id)
+            op->in.advance.expect_version = row->receipt.version;
+    ((struct flow *)(uintptr_t)flow)->row.receipt.version = op->in.advance.expect_version + 1;
+}
+
 void bug_sweeps(struct world *world)
 {
     bool unknown = bug_is_planted(world, BUG_PURGE_UNKNOWN);
@@ -81,6 +104,23 @@ void bug_sweeps(struct world *world)
 struct classify_result __real_classify(const struct route_policy *route,
                                        const struct upstream_facts *facts,
                                        const struct answer_view *answer);
+struct probe_verdict __real_probe_judge(const struct probe_policy *policy,
+                                        const struct upstream_facts *facts,
+                                        const struct answer_view *answer);
+struct probe_verdict __wrap_probe_judge(const struct probe_policy *policy,
+                                        const struct upstream_facts *facts,
+                                        const struct answer_view *answer);
+
+struct probe_verdict __wrap_probe_judge(const struct probe_policy *policy,
+                                        const struct upstream_facts *facts,
+                                        const struct answer_view *answer)
+{
+    struct probe_verdict verdict = __real_probe_judge(policy, facts, answer);
+    if (verdict.says == PROBE_SAYS_ABSENT && bug_is_planted(world_now(), BUG_SILENT_FIND))
+        verdict = (struct probe_verdict){PROBE_SAYS_EXECUTED, "planted", 0};
+    return verdict;
+}
+
 struct classify_result __wrap_classify(const struct route_policy *route,
                                        const struct upstream_facts *facts,
                                        const struct answer_view *answer);
@@ -124,6 +164,15 @@ enum receipt_verdict __wrap_receipt_step(const struct receipt *cur, const struct
     if (ev->kind == RECEIPT_EV_CLAIM && cur->state == RECEIPT_UNKNOWN &&
         bug_is_planted(world, BUG_RESEND_UNKNOWN))
         row.state = RECEIPT_RELEASED;
+    bool ignores = bug_is_planted(world, BUG_PROOF_IGNORED);
+    if (ignores && ev->kind == RECEIPT_EV_REFUSED)
+        row.marks &= ~(uint32_t)RECEIPT_CONTRADICTED;
+    if (ignores && ev->kind == RECEIPT_EV_CONTRADICT) {
+        *ret_next = receipt_mark(cur, RECEIPT_CONTRADICTED);
+        return RECEIPT_MOVED;
+    }
+    if (bug_is_planted(world, BUG_TOLD_REPLACED) && (cur->marks & RECEIPT_SETTLED) != 0)
+        event.none_was_told = true;
     bool lapsed = ev->kind == RECEIPT_EV_LAPSED && cur->state == RECEIPT_SENT;
     enum receipt_verdict verdict = __real_receipt_step(&row, &event, ret_next);
     if (verdict == RECEIPT_MOVED && lapsed && bug_is_planted(world, BUG_RELEASE_CRASHED)) {

@@ -13,6 +13,10 @@ enum sim_bug bug_by_word(const char *word);
 bool bug_is_planted(const struct world *world, enum sim_bug bug);
 /* Would this op be told its success before the commit? */
 bool bug_tells_early(const struct world *world, const struct store_op *op);
+/* What a route would say that knows no quiet time. */
+void bug_spoils_conf(const struct world *world);
+/* Whatever stands there by now, the finding of a probe is written over it. */
+void bug_writes_over(struct world *world, struct store_op *op);
 /* What a wrong sweeper does inside the open batch. */
 void bug_sweeps(struct world *world);
 

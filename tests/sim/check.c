@@ -4,6 +4,7 @@
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ATTEMPTS_MAX 100000
@@ -140,6 +141,66 @@ static void check_claim(struct world *world, struct identity *identity, const st
     add_attempt(world, identity, &next->receipt);
 }
 
+/* ---- what the rows know ---- */
+
+/* By the configuration of plan.c; the network draws from these. */
+static bool says_it_ran(uint16_t status)
+{
+    return status == 200 || status == 201 || status == 204 || status == 404 || status == 409;
+}
+
+static void read_evidence(struct world *world, const struct identity *identity,
+                          const struct store_row *row)
+{
+    struct attempt_record *records = NULL;
+    uint32_t count = 0;
+    struct arena *arena = arena_new((size_t)1 << 20);
+    gw_assert(arena != NULL);
+    enum gw_status status = attempts_decode(arena, row->attempts, &records, &count);
+    gw_assert(status == GW_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        struct attempt *attempt = check_attempt(world, records[i].token);
+        if (attempt != NULL && attempt->life == identity->life && attempt->ran &&
+            records[i].end == END_answered && says_it_ran(records[i].status))
+            attempt->is_known = true;
+    }
+    arena_free(arena);
+}
+
+static bool is_known_to_have_run(const struct identity *identity)
+{
+    for (const struct attempt *a = identity->attempts; a != NULL; a = a->older)
+        if (a->life == identity->life && a->is_known && !a->is_forgiven)
+            return true;
+    return false;
+}
+
+static void forgive(struct identity *identity, bool is_forgiven)
+{
+    for (struct attempt *a = identity->attempts; a != NULL; a = a->older)
+        if (a->life == identity->life)
+            a->is_forgiven = is_forgiven && a->is_known;
+}
+
+uint64_t check_find_run(struct world *world, const char *operation_id)
+{
+    for (uint32_t i = 0; i < SIM_IDENTITIES; i++) {
+        const struct identity *identity = &world->identities[i];
+        if (strcmp(last_of(identity)->operation_id, operation_id) != 0)
+            continue;
+        for (const struct attempt *a = identity->attempts; a != NULL; a = a->older)
+            if (a->life == identity->life && a->run_id != 0)
+                return a->run_id;
+    }
+    return 0;
+}
+
+/* Has a probe's finding come with this version? */
+static bool is_found(const struct version *old, const struct version *next, uint8_t probe)
+{
+    return next->probe_count > old->probe_count && next->probe == probe;
+}
+
 /* Free again: nothing of it ran or can still run, but for what an operator answers for. */
 static void check_release(struct world *world, struct identity *identity, const struct version *old,
                           const struct version *next)
@@ -152,8 +213,13 @@ static void check_release(struct world *world, struct identity *identity, const 
     world->counts[COUNT_RELEASES]++;
     if (by_operator && !operator_verdict(world, next->operation_id, old->receipt.version, &verdict))
         fail_move(world, identity, old, next, "settled by nobody");
+    if (by_operator)
+        forgive(identity, true);
     /* Clocks that jump and bytes that outlive the quiet time deceive an honest one too. */
-    bool excuses = by_operator && (!verdict.is_honest || plan->clock_steps || plan->rude_network);
+    bool by_probe = old->receipt.state == RECEIPT_UNKNOWN && is_found(old, next, PROBE_ABSENT);
+    world->counts[COUNT_FINDINGS] += by_probe;
+    bool excuses = (by_operator && !verdict.is_honest) ||
+                   ((by_operator || by_probe) && (plan->clock_steps || plan->rude_network));
     for (struct attempt *a = identity->attempts; a != NULL; a = a->older) {
         if (a->life != identity->life || a->excused || !(a->ran || a->will_run))
             continue;
@@ -163,15 +229,34 @@ static void check_release(struct world *world, struct identity *identity, const 
     }
 }
 
-static bool same_answer(const struct version *a, const struct version *b)
+bool check_same_answer(const struct version *a, const struct version *b)
 {
     return a->answer_kept == b->answer_kept && a->answer_status == b->answer_status &&
            span_equal(gw_buf_span(&a->answer), gw_buf_span(&b->answer));
 }
 
+/* By a probe: some attempt of the operation ran, and its run is what callers get. */
+static void check_found(struct world *world, const struct identity *identity,
+                        const struct version *old, const struct version *next)
+{
+    char body[64];
+    world->counts[COUNT_FINDINGS]++;
+    for (const struct attempt *a = identity->attempts; a != NULL; a = a->older) {
+        int len = snprintf(body, sizeof(body), "{\"found\":%" PRIu64 "}", a->run_id);
+        if (a->life == identity->life && a->ran && next->answer_status == 201 &&
+            span_equal(gw_buf_span(&next->answer), span_of(body, (size_t)len)))
+            return;
+    }
+    fail_move(world, identity, old, next, "by a probe, and no attempt ran so");
+}
+
 static void check_completion(struct world *world, struct identity *identity,
                              const struct version *old, const struct version *next)
 {
+    if (old->receipt.state == RECEIPT_UNKNOWN && is_found(old, next, PROBE_EXECUTED)) {
+        check_found(world, identity, old, next);
+        return;
+    }
     if ((next->receipt.marks & RECEIPT_SETTLED) != 0)
         return; /* the answer, if there is one, is the operator's */
     const struct attempt *attempt = check_attempt(world, next->receipt.token);
@@ -183,9 +268,26 @@ static void check_completion(struct world *world, struct identity *identity,
              (attempt->status != next->answer_status ||
               !span_equal(gw_buf_span(&attempt->body), gw_buf_span(&next->answer))))
         fail_move(world, identity, old, next, "with another answer than the attempt's own");
-    bool was_told = old->receipt.state != RECEIPT_SENT && old->receipt.state != RECEIPT_UNKNOWN;
-    if (was_told && (next->receipt.marks & RECEIPT_CONTRADICTED) == 0)
+    bool was_decided =
+        old->receipt.state == RECEIPT_RELEASED || old->receipt.state == RECEIPT_ABANDONED;
+    if (was_decided && (next->receipt.marks & RECEIPT_CONTRADICTED) == 0)
         fail_move(world, identity, old, next, "against a verdict, and is not marked so");
+}
+
+/* The real answer in the place of an operator's: only of a verdict, and only while no
+ * caller was told another one. */
+static void check_replacement(struct world *world, struct identity *identity,
+                              const struct version *old, const struct version *next)
+{
+    if ((old->receipt.marks & RECEIPT_SETTLED) == 0 || (next->receipt.marks & RECEIPT_SETTLED) != 0)
+        fail_move(world, identity, old, next, "the answer on record has changed");
+    check_completion(world, identity, old, next);
+    for (uint32_t i = identity->version_count; i > 0; i--) {
+        const struct version *version = &identity->versions[i - 1];
+        if (version->life == identity->life && version->was_replayed &&
+            !check_same_answer(version, next))
+            fail_move(world, identity, old, next, "callers were told another answer");
+    }
 }
 
 static void check_reopen(struct world *world, struct identity *identity, const struct version *old,
@@ -193,6 +295,7 @@ static void check_reopen(struct world *world, struct identity *identity, const s
 {
     if ((old->receipt.marks & (RECEIPT_SETTLED | RECEIPT_CONSUMED)) != RECEIPT_SETTLED)
         fail_move(world, identity, old, next, "a verdict is taken back that was none or was told");
+    forgive(identity, false);
     /* What was said of older attempts has been acted on since. */
     struct attempt *attempt = check_attempt(world, old->receipt.token);
     if (attempt != NULL)
@@ -206,11 +309,14 @@ static void check_same_attempt(struct world *world, struct identity *identity,
     bool legal = false;
     if (from == to) {
         legal = true;
-        if (from == RECEIPT_COMPLETED && !same_answer(old, next))
-            fail_move(world, identity, old, next, "the answer on record has changed");
+        if (from == RECEIPT_COMPLETED && !check_same_answer(old, next))
+            check_replacement(world, identity, old, next);
         return;
     }
-    if (to == RECEIPT_UNKNOWN && from != RECEIPT_SENT) {
+    bool is_spoken_against = is_known_to_have_run(identity) || is_found(old, next, PROBE_EXECUTED);
+    if (to == RECEIPT_UNKNOWN && from == RECEIPT_RELEASED && is_spoken_against) {
+        legal = (next->receipt.marks & RECEIPT_CONTRADICTED) != 0;
+    } else if (to == RECEIPT_UNKNOWN && from != RECEIPT_SENT) {
         check_reopen(world, identity, old, next);
         legal = from == RECEIPT_COMPLETED || from == RECEIPT_RELEASED || from == RECEIPT_ABANDONED;
     } else if (to == RECEIPT_UNKNOWN) {
@@ -251,6 +357,8 @@ static void check_move(struct world *world, struct identity *identity, struct ve
     } else {
         check_same_attempt(world, identity, old, next);
     }
+    if (next->receipt.state == RECEIPT_RELEASED && is_known_to_have_run(identity))
+        fail_move(world, identity, old, next, "it is free, and an answer on record says it ran");
     bool moved = old->receipt.state != next->receipt.state;
     if (moved && has_come_to_rest(next))
         identity->moved_ticks = world->ticks;
@@ -286,8 +394,11 @@ static void add_version(struct world *world, struct identity *identity, const st
         next.receipt = row->receipt;
         next.print = row->print;
         next.answer_kept = row->answer_kept;
+        next.probe = row->probe;
+        next.probe_count = row->probe_count;
         memcpy(next.operation_id, row->operation_id, sizeof(next.operation_id));
         read_answer(row, &next);
+        read_evidence(world, identity, row);
     }
     check_move(world, identity, &next);
     gw_assert(identity->version_count < SIM_HISTORY_MAX);

@@ -10,9 +10,9 @@
 #define INBOX_DELAY_MAX 3
 #define DEAD_ROWS_MAX   100000
 
-static const char *const op_words[STORE_OP_COUNT] = {"claim", "look-up", "find", "advance",
-                                                     "touch", "scan",    "list", "audit",
-                                                     "pause", "pauses",  "tally"};
+static const char *const op_words[STORE_OP_COUNT] = {
+    "claim",  "look-up", "find", "advance", "touch",    "scan", "list",  "audit",   "pause",
+    "pauses", "tally",   "note", "groups",  "plan-set", "plan", "plans", "observe", "observed"};
 
 static void batch_starts(void *ctx);
 static void batch_commits(void *ctx);
@@ -134,6 +134,7 @@ static void apply(struct store *store, struct store_op *op)
     struct world *world = store->world;
     struct gw_error err = {0};
     memset(&op->out, 0, sizeof(op->out));
+    bug_writes_over(world, op);
     enum gw_status status = world->backend->ops->apply(world->backend, op, &err);
     if (status != GW_OK)
         world_fail(world, "an operation condemned its batch: %s", err.text);

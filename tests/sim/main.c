@@ -147,7 +147,7 @@ static void print_counts(const struct run *run)
         [COUNT_CALLS] = "calls",       [COUNT_RUNS] = "runs",         [COUNT_CRASHES] = "crashes",
         [COUNT_DRAINS] = "drains",     [COUNT_REPLAYS] = "replays",   [COUNT_UNKNOWNS] = "unknowns",
         [COUNT_RELEASES] = "releases", [COUNT_LATE] = "late answers", [COUNT_VERDICTS] = "verdicts",
-        [COUNT_RENEWALS] = "renewals"};
+        [COUNT_RENEWALS] = "renewals", [COUNT_FINDINGS] = "findings"};
     (void)printf("%llu stories:", (unsigned long long)run->stories);
     for (uint32_t i = 0; i < COUNT_SIM; i++)
         (void)printf(" %llu %s%s", (unsigned long long)run->counts[i], names[i],

@@ -56,7 +56,8 @@ static void draw_answer(struct world *world, struct delivery *delivery)
     uint64_t kind = draw_below(world, 1000);
     delivery->runs = true;
     delivery->status = known[draw_below(world, GW_COUNT(known))];
-    if (kind < 100) {
+    bool is_refused = kind < 100 || (world->plan.overlaps && kind >= 600);
+    if (is_refused) {
         delivery->runs = false;
         delivery->status = refused[draw_below(world, GW_COUNT(refused))];
     } else if (kind < 150) {
@@ -71,6 +72,15 @@ static void draw_answer(struct world *world, struct delivery *delivery)
     } else if (kind < 310 && delivery->status != 204) {
         delivery->padding = ANSWER_HUGE;
     }
+}
+
+/* The upstream answers what it is asked, or fails; it never lies. */
+static void draw_question(struct world *world, struct delivery *delivery)
+{
+    const struct flow *flow = delivery->call->options.ctx;
+    delivery->is_question = true;
+    memcpy(delivery->operation_id, flow->row.operation_id, sizeof(delivery->operation_id));
+    delivery->status = draw_chance(world, 100) ? 500 : 200;
 }
 
 static int64_t draw_landing(struct world *world)
@@ -98,12 +108,18 @@ static void lands(void *ctx)
         world->counts[COUNT_RUNS]++;
         world_say(world, "  the upstream RUNS attempt %llx: run %" PRIu64,
                   (unsigned long long)attempt->token >> 40, delivery->run_id);
+        attempt->run_id = delivery->run_id;
         check_run(world, attempt);
+    } else if (delivery->is_question) {
+        delivery->run_id = check_find_run(world, delivery->operation_id);
+        world_say(world, "  the upstream finds run %" PRIu64, delivery->run_id);
     }
     delivery->timer.fire = comes_back;
     int64_t works_ms = draw_delay(world, 200);
     if (draw_chance(world, world->plan.loss_per_mille / 3))
         works_ms = draw_between(world, 0, world->plan.answer_ms + 2 * world->plan.late_ms);
+    else if (world->plan.overlaps && draw_chance(world, 700))
+        works_ms = draw_between(world, 200, 5 * world->plan.answer_ms);
     timer_set(world, &delivery->timer, works_ms);
 }
 
@@ -118,7 +134,11 @@ void network_send(struct upstream_call *call)
     delivery->next = world->deliveries;
     world->deliveries = delivery;
     call->delivery = delivery;
-    draw_answer(world, delivery);
+    const struct flow *flow = call->options.ctx;
+    if (flow != NULL && flow->source == FLOW_FROM_PROBE)
+        draw_question(world, delivery);
+    else
+        draw_answer(world, delivery);
     delivery->lands = !draw_chance(world, world->plan.loss_per_mille / 4);
     delivery->back = BACK_ANSWER;
     if (draw_chance(world, world->plan.loss_per_mille / 2))
@@ -138,7 +158,13 @@ static struct span answer_body(const struct delivery *delivery, struct gw_buf *o
         return SPAN("");
     if (delivery->is_refusal)
         return SPAN("{\"ok\":false}");
+    if (delivery->is_question && delivery->run_id == 0)
+        return SPAN("{}");
     /* Bounded by the buffer, which is made to hold it. */
+    if (delivery->is_question) {
+        (void)gw_buf_print(out, "{\"found\":%" PRIu64 "}", delivery->run_id);
+        return gw_buf_span(out);
+    }
     (void)gw_buf_print(out, "{\"run\":%" PRIu64 ",\"pad\":\"", delivery->run_id);
     for (size_t i = 0; i < delivery->padding; i += sizeof(pad) - 1)
         (void)gw_buf_add(out, SPAN(pad));

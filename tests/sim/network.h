@@ -41,6 +41,8 @@ struct delivery {
     size_t padding;
     bool is_refusal; /* said in the body */
     uint64_t run_id;
+    bool is_question; /* a probe: for the operation below */
+    char operation_id[OPERATION_ID_BYTES + 1];
 };
 
 void network_send(struct upstream_call *call);

@@ -25,8 +25,8 @@ struct operator_call {
     struct verdict verdict;
 };
 
-static const struct conf_token operator_token = {.name = {"ana", 3},
-                                                 .rights = ADMIN_SETTLE | ADMIN_CONTROL};
+static const struct caller operator_caller = {
+    .name = {"ana", 3}, .actor = {"token:ana", 9}, .rights = ADMIN_SETTLE | ADMIN_CONTROL};
 
 /* ---- what the handlers ask for ---- */
 
@@ -96,8 +96,7 @@ void call_end(struct call *call)
 
 struct span call_actor(struct call *call)
 {
-    return arena_print(call->arena, "token:%.*s", (int)call->token->name.len,
-                       call->token->name.ptr);
+    return call->caller.actor;
 }
 
 bool call_takes_operation_id(struct call *call)
@@ -134,7 +133,7 @@ static struct operator_call *call_new(struct world *world, struct process *proce
     call->tag_call = CALL_TAG;
     call->admin = &made->admin;
     call->options = &made->options;
-    call->token = &operator_token;
+    call->caller = operator_caller;
     call->arena = arena_new(CALL_ARENA_BYTES_MAX);
     gw_assert(call->arena != NULL);
     call->now_ms = world_wall(world);
@@ -268,6 +267,8 @@ static void settle(struct operator_call *made, const struct store_row *row)
     made->is_settlement = true;
     made->version = row->receipt.version;
     made->verdict.is_honest = seen == NULL && !force;
+    if (bug_is_planted(world, BUG_EARLY_PROOF)) /* probes alone are looked at */
+        made->verdict.is_honest = false;
     if (bug_is_planted(world, BUG_EARLY_VERDICT))
         force = true;
     memcpy(made->parameter, row->operation_id, sizeof(made->parameter));
@@ -294,6 +295,16 @@ static void pause_route(struct operator_call *made, bool clear)
         call_pause_route(&made->call);
 }
 
+static void ask_upstream(struct operator_call *made, const struct store_row *row)
+{
+    static const char body[] = "{\"note\":\"look\"}";
+    memcpy(made->parameter, row->operation_id, sizeof(made->parameter));
+    made->call.parameter = span_of(made->parameter, OPERATION_ID_BYTES);
+    made->call.body = span_of(body, sizeof(body) - 1);
+    world_say(made->admin.world, "operator asks for key %.*s", (int)row->key.len, row->key.ptr);
+    call_probe(&made->call);
+}
+
 void operator_acts(struct world *world)
 {
     struct process *process = world->processes[0];
@@ -313,7 +324,10 @@ void operator_acts(struct world *world)
         if (!draw_chance(world, open ? 600 : settled ? 200 : 20))
             continue;
         struct operator_call *made = call_new(world, process);
-        if (made != NULL)
+        bool asks = world->plan.probes && draw_chance(world, 400);
+        if (made != NULL && asks)
+            ask_upstream(made, row);
+        else if (made != NULL)
             settle(made, row);
     }
 }

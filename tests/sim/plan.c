@@ -6,7 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SECOND 1000
+#define SECOND         1000
+#define OVERLAPS_EVERY 8
+#define PROBES_EVERY   3 /* likewise without a draw */
+
+/* Every so many seeds, without a draw, so that the other stories stay as they are: the key
+ * is freed by force while an attempt is listened to, and the next one is refused. */
+static void let_attempts_meet(struct plan *plan)
+{
+    plan->overlaps = plan->is_hasty = plan->wrong_verdicts = true;
+    plan->keys = 2;
+    plan->answer_ms = SECOND;
+    plan->late_ms = 10 * SECOND;
+    plan->chaos_gap_ms = 700;
+    plan->arrivals_gap_ms = 300;
+    plan->late_max = SIM_CALLERS_MAX;
+    plan->breaker = plan->drains = plan->store_sick = plan->is_short_of_memory = false;
+    plan->crash_per_10000 = 1;
+    plan->flows_max = 128;
+    plan->flow_bytes = (size_t)1024 * 1024;
+}
 
 void plan_draw(struct world *world)
 {
@@ -51,6 +70,9 @@ void plan_draw(struct world *world)
     plan->flow_bytes =
         plan->is_short_of_memory ? (size_t)draw_between(world, 6, 24) * 1024 : (size_t)1024 * 1024;
     plan->drains = draw_chance(world, 300);
+    if (world->options.seed % OVERLAPS_EVERY == OVERLAPS_EVERY / 2)
+        let_attempts_meet(plan);
+    plan->probes = world->options.seed % PROBES_EVERY == 1;
     plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
 }
 
@@ -89,6 +111,15 @@ static void add_route(struct gw_buf *out, const struct plan *plan, const char *h
                        plan->rerun_on_expiry ? "rerun" : "refuse",
                        plan->replace_on_change ? "replace" : "refuse", plan->in_flight,
                        plan->in_flight);
+    if (plan->probes)
+        (void)gw_buf_print(out, "    add_operation_id: {header: X-Operation}\n"
+                                "    reconcile:\n"
+                                "      probe: {path: \"/runs?of={operation_id}\"}\n"
+                                "      executed_when: {status: 200, json: {/found: exists}}\n"
+                                "      absent_when: {status: 200, json: {/found: absent}}\n"
+                                "      response: {status: 201, body: {from: \"\"}}\n"
+                                "      absent_is: proof\n"
+                                "      every: 1s\n");
     (void)gw_buf_print(out, "    breaker: %s\n",
                        plan->breaker ? "{unknowns: 3, share: 20%, overdue: 500ms, in: 5s}"
                                      : "none");

@@ -70,11 +70,13 @@ struct plan {
     bool worker_stops;   /* a worker stands still for minutes */
     bool store_sick;     /* commits fail for a while */
     bool is_hasty;       /* operators do not wait, and err much */
+    bool overlaps;       /* answers are slow, or refusals: attempts of one key meet */
     bool drains;         /* the process is stopped in peace, now and then */
     bool commits_twice;  /* an answer of the database is lost, and the batch applied again */
     bool is_short_of_memory;
     size_t flow_bytes;  /* memory of one flow */
     uint32_t flows_max; /* of a worker */
+    bool probes;        /* the routes ask what became of lost calls, and take absence for a proof */
     bool long_gaps;     /* hours without a call: retention and tombstones end */
     bool recovers_late; /* callers are served while the dead leases are still found */
     int64_t commit_max_ms;
@@ -93,8 +95,11 @@ struct attempt {
     int64_t claimed_ticks, lease_until_ticks;
     bool will_run; /* bytes are under way and the upstream is going to carry it out */
     bool ran;
-    bool excused;  /* an operator said that it did not run, and it was his to say */
-    bool answered; /* the answer below was made */
+    bool excused;     /* an operator said that it did not run, and it was his to say */
+    bool is_known;    /* its answer is in the row's evidence, and says that it ran */
+    bool is_forgiven; /* ... and an operator has freed the key since all the same */
+    bool answered;    /* the answer below was made */
+    uint64_t run_id;  /* 0: it did not run */
     uint16_t status;
     struct gw_buf body;
 };
@@ -106,8 +111,10 @@ struct version {
     struct receipt receipt; /* state ABSENT: no row */
     struct fingerprint print;
     char operation_id[OPERATION_ID_BYTES + 1];
-    bool answer_kept;
+    bool answer_kept, was_replayed;
     uint16_t answer_status;
+    uint8_t probe; /* what the last probe found, of so many */
+    uint32_t probe_count;
     struct gw_buf answer; /* the stored answer's body */
 };
 
@@ -251,8 +258,11 @@ void check_commit(struct world *world); /* the rows as they stand after a commit
 struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: never committed */
 void check_start(struct world *world, const struct flow *flow);     /* a call is about to begin */
 void check_run(struct world *world, struct attempt *attempt); /* the upstream carries it out */
+/* What the upstream finds when it is asked for an operation: a run; 0: none. */
+uint64_t check_find_run(struct world *world, const char *operation_id);
 /* Time has run out for what the key was: it may become another operation. */
 bool check_is_over(const struct world *world, const struct version *version);
+bool check_same_answer(const struct version *a, const struct version *b);
 void check_told(struct client *client, const struct reply *reply);
 void check_quiet(struct world *world); /* nothing is left to happen */
 void check_free(struct world *world);
@@ -304,6 +314,7 @@ enum sim_count {
     COUNT_LATE,
     COUNT_VERDICTS,
     COUNT_RENEWALS,
+    COUNT_FINDINGS,
     COUNT_SIM,
 };
 /* true: the story ended well. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gateway/rooms/waiting.h"
 #include "gateway/upstream/upstream.h"
 #include "tests/sim/sim.h"
 
@@ -140,6 +141,23 @@ static void check_repeat(const struct told *told, uint64_t token)
         fail(told, "without the mark of a replay");
 }
 
+/* What callers are told stays: he must not be told what was replaced meanwhile. */
+static void remember_replay(const struct told *told)
+{
+    struct identity *identity = told->client->identity;
+    const struct version *found = find_state(told);
+    if (found == NULL || told->is_problem)
+        return;
+    for (uint32_t i = identity->version_count; i > 0; i--) {
+        struct version *version = &identity->versions[i - 1];
+        if (version == found)
+            version->was_replayed = true;
+        else if (version > found && version->life == found->life &&
+                 version->receipt.state == RECEIPT_COMPLETED && !check_same_answer(version, found))
+            fail(told, "and another answer is on record by now");
+    }
+}
+
 /* Was the key free by the records, or its time over, at some time since he last looked? What makes
  * a row free is checked where it becomes so. */
 static bool was_free(const struct client *client)
@@ -175,6 +193,8 @@ static void check_delay(const struct told *told)
     const struct client *client = told->client;
     const struct plan *plan = &client->world->plan;
     int64_t bound_ms = QUIET_ROUNDS * (plan->commit_max_ms + 10);
+    if (plan->wait_ms > 0) /* who was woken by a refusal stands back for a while */
+        bound_ms += WAITING_PAUSE_MAX_MS;
     bool is_late_answer = is_outcome(told, "replayed") || is_outcome(told, "unknown");
     if (plan->worker_stops || plan->store_sick || !is_late_answer || client->reads_slowly)
         return;
@@ -212,6 +232,8 @@ static void check_what(const struct told *told)
         check_repeat(told, token);
     if (is_outcome(told, "unknown") && !told->is_problem && token == 0)
         fail(told, "with an answer that is not his");
+    if (is_outcome(told, "replayed"))
+        remember_replay(told);
     check_head(told);
     check_safe(told, token);
     check_delay(told);

@@ -57,8 +57,10 @@ static enum gw_status start(struct upstream_port *port, const struct upstream_ca
     struct upstream_call *call = call_new(port, options);
     if (call == NULL)
         return GW_NOMEM;
-    check_start(world, flow);
-    call->attempt = check_attempt(world, flow->attempt.token);
+    bool asks = flow->source == FLOW_FROM_PROBE;
+    if (!asks)
+        check_start(world, flow);
+    call->attempt = asks ? NULL : check_attempt(world, flow->attempt.token);
     int64_t connect_ms = options->upstream->connect_ms;
     if (draw_chance(world, world->plan.loss_per_mille / 4)) {
         call->open_timer.fire = opening_fails;

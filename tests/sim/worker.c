@@ -48,6 +48,13 @@ size_t worker_flow_bytes_max(const struct worker *worker)
     return worker->flow_bytes_max;
 }
 
+/* No route observes here. */
+struct observed *worker_observed(const struct worker *worker)
+{
+    (void)worker;
+    return NULL;
+}
+
 bool worker_is_draining(const struct worker *worker)
 {
     return worker->draining;
@@ -187,6 +194,8 @@ void worker_begin_drain(struct worker *worker, int64_t grace_ms)
         older = flow->older;
         if (flow->source == FLOW_FROM_LATE)
             late_cancel(flow);
+        else if (flow->source == FLOW_FROM_PROBE && flow->call != NULL)
+            worker->ports.upstream->cancel(flow->call); /* the next life asks again */
     }
     timer_set(worker->world, &worker->grace_timer, grace_ms);
 }

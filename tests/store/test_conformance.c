@@ -267,6 +267,10 @@ static void bodies(void **state)
     op = fixture_advance(&after, &marked);
     assert_int_equal(fixture_ask(f, &op), STORE_WON);
     assert_true(op.out.rows[0].answer_kept);
+    struct store_op kept = fixture_lookup(&row, LOAD_ANSWER | LOAD_REQUEST);
+    assert_int_equal(fixture_ask(f, &kept), STORE_HELD);
+    assert_span(kept.out.rows[0].answer, done.answer);
+    assert_span(kept.out.rows[0].request, row.request);
     struct store_row expired = fixture_step(op.out.rows, RECEIPT_EXPIRED);
     expired.answer = span_of("", 0);
     op = fixture_advance(&op.out.rows[0], &expired);

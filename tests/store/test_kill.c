@@ -15,14 +15,19 @@
 /* One line of the victim's report, written as a whole. */
 struct report {
     uint32_t number;
-    uint32_t version;
+    uint32_t version; /* of the row; behind it what lies beside the row */
+    uint32_t chain;
 };
+enum { VERSION_DONE = 3, VERSION_NOTED, VERSION_PLANNED, VERSION_OBSERVED };
 
 struct chain {
     struct victim *victim;
     struct store_op op;
     struct store_row row;
-    uint32_t number;
+    uint32_t number, version;
+    struct audit_entry audit;
+    struct plan_entry plan;
+    struct observation seen;
 };
 
 struct victim {
@@ -56,38 +61,76 @@ static void on_done(struct store_op *op, void *ctx)
     struct chain *chain = ctx;
     if (op->out.status != GW_OK || op->out.found != STORE_WON)
         _exit(3);
-    chain->row = op->out.rows[0];
-    const struct report report = {chain->number, chain->row.receipt.version};
+    if (chain->version < VERSION_DONE)
+        chain->row = op->out.rows[0];
+    chain->version++;
+    const struct report report = {chain->number, chain->version,
+                                  (uint32_t)(chain - chain->victim->chains)};
     if (write(chain->victim->report_fd, &report, sizeof(report)) != (ssize_t)sizeof(report))
         _exit(4);
     next_step(chain);
 }
 
-/* Claim, sent, completed; then the next operation. */
+static struct plan_entry plan_of(uint32_t chain, uint32_t number)
+{
+    struct plan_entry plan = {.state = PLAN_APPLYING, .created_ms = number, .count = 1};
+    (void)snprintf(plan.plan_id, sizeof(plan.plan_id), "plan_%026u", chain); /* fits */
+    return plan;
+}
+
+static struct audit_entry audit_of(const struct store_row *row)
+{
+    return (struct audit_entry){NOW_MS,    SPAN("a"), SPAN("comment"), span_str(row->operation_id),
+                                SPAN("n"), SPAN("")};
+}
+
+static void change_row(struct chain *chain, struct fixture *f)
+{
+    struct store_row *next = arena_take(f->arena, sizeof(*next));
+    if (chain->version == 0) {
+        *next = row_of(f, chain->number);
+        chain->op = fixture_claim(next);
+        return;
+    }
+    bool is_claimed = chain->version == 1;
+    *next = fixture_step(&chain->row, is_claimed ? RECEIPT_SENT : RECEIPT_COMPLETED);
+    next->answer = is_claimed ? span_of("", 0) : answer_of(f, chain->number);
+    chain->op = fixture_advance(&chain->row, next);
+    chain->op.in.advance.set_answer = !is_claimed;
+}
+
+static void write_beside(struct chain *chain)
+{
+    struct victim *v = chain->victim;
+    chain->audit = audit_of(&chain->row);
+    chain->plan = plan_of((uint32_t)(chain - v->chains), chain->number);
+    chain->seen = (struct observation){
+        .at_ms = chain->number, .route = SPAN("r"), .identity = chain->row.identity};
+    if (chain->version == VERSION_DONE)
+        chain->op = (struct store_op){.kind = STORE_NOTE, .in.note = {.audit = &chain->audit}};
+    else if (chain->version == VERSION_NOTED)
+        chain->op = (struct store_op){.kind = STORE_PLAN_SET, .in.plan = {.entry = &chain->plan}};
+    else
+        chain->op = (struct store_op){.kind = STORE_OBSERVE, .in.observe = {&chain->seen, 1}};
+}
+
+/* Claim, sent, completed, then what lies beside; then the next operation. */
 static void next_step(struct chain *chain)
 {
     struct victim *v = chain->victim;
     struct fixture *f = &v->f;
-    struct store_row *next;
-    bool begins = chain->number == 0 || chain->row.receipt.state == RECEIPT_COMPLETED;
-    if (begins) {
-        size_t at = (size_t)(chain - v->chains);
+    size_t at = (size_t)(chain - v->chains);
+    if (chain->number == 0 || chain->version == VERSION_OBSERVED) {
         arena_free(v->arenas[at]);
         v->arenas[at] = arena_new((size_t)1 << 20);
         chain->number = v->next_number++;
+        chain->version = 0;
     }
-    f->arena = v->arenas[chain - v->chains];
-    next = arena_take(f->arena, sizeof(*next));
-    if (begins) {
-        *next = row_of(f, chain->number);
-        chain->op = fixture_claim(next);
-    } else {
-        bool is_claimed = chain->row.receipt.state == RECEIPT_CLAIMED;
-        *next = fixture_step(&chain->row, is_claimed ? RECEIPT_SENT : RECEIPT_COMPLETED);
-        next->answer = is_claimed ? span_of("", 0) : answer_of(f, chain->number);
-        chain->op = fixture_advance(&chain->row, next);
-        chain->op.in.advance.set_answer = !is_claimed;
-    }
+    f->arena = v->arenas[at];
+    if (chain->version < VERSION_DONE)
+        change_row(chain, f);
+    else
+        write_beside(chain);
     chain->op.arena = f->arena;
     chain->op.inbox = f->inbox;
     chain->op.done = on_done;
@@ -148,18 +191,27 @@ static pid_t start_victim(const struct fixture *f, uint32_t first, int *ret_fd)
     return child;
 }
 
-/* Everything that comes, into versions[number - first]; kills after `limit` reports. */
-static uint32_t read_reports(int fd, pid_t victim, uint32_t first, uint32_t limit,
-                             uint32_t *versions)
+/* What was reported in one round. */
+struct told {
+    uint32_t first;
+    uint32_t *versions;       /* by number - first */
+    uint32_t planned[CHAINS]; /* the last number of each chain */
+};
+
+/* Everything that comes; kills after `limit` reports. */
+static uint32_t read_reports(int fd, pid_t victim, uint32_t limit, struct told *told)
 {
     struct report report;
     uint32_t count = 0;
     ssize_t got;
     while ((got = read(fd, &report, sizeof(report))) > 0) {
         assert_int_equal(got, sizeof(report));
-        assert_true(report.number >= first && report.number - first < SPAN_OF);
-        assert_int_equal(report.version, versions[report.number - first] + 1);
-        versions[report.number - first] = report.version;
+        assert_true(report.number >= told->first && report.number - told->first < SPAN_OF);
+        uint32_t *version = &told->versions[report.number - told->first];
+        assert_int_equal(report.version, *version + 1);
+        *version = report.version;
+        if (report.version == VERSION_PLANNED)
+            told->planned[report.chain] = report.number;
         if (++count == limit)
             assert_int_equal(kill(victim, SIGKILL), 0);
     }
@@ -179,13 +231,62 @@ static void check_operation(struct fixture *f, uint32_t number, uint32_t version
         return;
     }
     const struct store_row *there = op.out.rows;
-    assert_true(there->receipt.version >= version);
+    assert_true(there->receipt.version >= (version < VERSION_DONE ? version : VERSION_DONE));
     assert_true(there->receipt.version <= version + 1);
     assert_int_equal(there->lease_is_dead, receipt_is_leased(there->receipt.state));
-    if (there->receipt.version == 3) {
+    if (there->receipt.version == VERSION_DONE) {
         assert_int_equal(there->receipt.state, RECEIPT_COMPLETED);
         assert_span(there->answer, answer_of(f, number));
     }
+}
+
+/* The note of an operation and what was observed of it. */
+static void check_beside(struct fixture *f, uint32_t number, uint32_t version)
+{
+    struct store_row row = row_of(f, number);
+    struct store_op log = {.kind = STORE_AUDIT,
+                           .in.find = {.operation_id = span_str(row.operation_id)}};
+    struct store_op seen = {.kind = STORE_OBSERVED,
+                            .in.observed = {.after_identity = row.identity, .rows_max = 2}};
+    assert_int_equal(fixture_ask(f, &log), STORE_PAGE);
+    assert_true(log.out.audit_count <= 1);
+    if (version >= VERSION_NOTED)
+        assert_int_equal(log.out.audit_count, 1);
+    assert_int_equal(fixture_ask(f, &seen), STORE_PAGE);
+    bool is_seen = seen.out.observed_count > 0 && seen.out.observed[0].at_ms == number;
+    if (version >= VERSION_OBSERVED)
+        assert_true(is_seen);
+    if (version + 1 < VERSION_OBSERVED)
+        assert_false(is_seen);
+}
+
+static void check_plans(struct fixture *f, const struct told *told)
+{
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        struct plan_entry plan = plan_of(i, 0);
+        struct store_op op = {.kind = STORE_PLAN_GET,
+                              .in.find = {.operation_id = span_str(plan.plan_id)}};
+        enum store_found found = fixture_ask(f, &op);
+        if (told->planned[i] == 0)
+            continue;
+        assert_int_equal(found, STORE_HELD);
+        assert_true(op.out.plans[0].created_ms >= told->planned[i]);
+    }
+}
+
+static void check_all(struct fixture *f, const struct told *told)
+{
+    struct arena *kept = f->arena;
+    f->arena = arena_new((size_t)1 << 20);
+    check_plans(f, told);
+    arena_free(f->arena);
+    for (uint32_t i = 0; i < SPAN_OF && (i < CHAINS || told->versions[i - CHAINS] > 0); i++) {
+        f->arena = arena_new((size_t)1 << 20);
+        check_operation(f, told->first + i, told->versions[i]);
+        check_beside(f, told->first + i, told->versions[i]);
+        arena_free(f->arena);
+    }
+    f->arena = kept;
 }
 
 /* Killed at any moment, twenty times: every reported step is on the disk, at most
@@ -194,32 +295,27 @@ static void killed_process_loses_nothing(void **state)
 {
     struct fixture *f = *state;
     uint64_t seed = 20240101;
-    uint32_t *versions = calloc(SPAN_OF, sizeof(*versions));
-    assert_non_null(versions);
+    struct told told = {.versions = calloc(SPAN_OF, sizeof(*told.versions))};
+    assert_non_null(told.versions);
     fixture_close(f);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         int fd, status;
-        uint32_t first = 1 + round * SPAN_OF;
+        told.first = 1 + round * SPAN_OF;
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        uint32_t limit = 1 + (uint32_t)(seed >> 40) % 1200;
-        memset(versions, 0, SPAN_OF * sizeof(*versions));
-        pid_t victim = start_victim(f, first, &fd);
-        uint32_t count = read_reports(fd, victim, first, limit, versions);
+        uint32_t limit = 1 + (uint32_t)(seed >> 40) % 2000;
+        memset(told.versions, 0, SPAN_OF * sizeof(*told.versions));
+        memset(told.planned, 0, sizeof(told.planned));
+        pid_t victim = start_victim(f, told.first, &fd);
+        uint32_t count = read_reports(fd, victim, limit, &told);
         assert_int_equal(waitpid(victim, &status, 0), victim);
         assert_true(WIFSIGNALED(status));
         assert_int_equal(WTERMSIG(status), SIGKILL);
         assert_true(count >= limit);
         fixture_open(f);
-        for (uint32_t i = 0; i < SPAN_OF && (i < CHAINS || versions[i - CHAINS] > 0); i++) {
-            struct arena *kept = f->arena;
-            f->arena = arena_new((size_t)1 << 20);
-            check_operation(f, first + i, versions[i]);
-            arena_free(f->arena);
-            f->arena = kept;
-        }
+        check_all(f, &told);
         fixture_close(f);
     }
-    free(versions);
+    free(told.versions);
 }
 
 int main(int argc, char **argv)

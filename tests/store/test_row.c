@@ -1,7 +1,10 @@
 /* Packed parts of a row: what goes in comes out, and nothing that a disk may hold
  * does harm. */
+#include "store/plan.h"
 #include "store/row_pack.h"
 #include "tests/store/fixture.h"
+
+#define KINDS 6 /* of packed parts */
 
 /* A generator of our own: the same numbers on every machine. */
 static uint64_t next_random(uint64_t *seed)
@@ -94,6 +97,62 @@ static void attempts_round_trip(void **state)
     }
 }
 
+static struct probe_record random_probe(uint64_t *seed, struct arena *arena)
+{
+    return (struct probe_record){
+        .at_ms = (int64_t)random_number(seed),
+        .result = (uint8_t)(next_random(seed) % PROBE_RESULT_COUNT),
+        .end = (uint8_t)(next_random(seed) % END_COUNT),
+        .status = (uint16_t)(next_random(seed) % 2 == 0 ? 0 : 100 + next_random(seed) % 500),
+        .by = random_span(seed, arena),
+        .target = random_span(seed, arena),
+        .reason = random_span(seed, arena),
+    };
+}
+
+/* Probes come back as they were; of more than the maximum the newest stay. */
+static void probes_round_trip(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (unsigned round = 0; round < 300; round++) {
+        struct arena *arena = arena_new((size_t)1 << 20);
+        struct probe_record in[STORE_PROBES_MAX + 4], *out;
+        uint32_t count = (uint32_t)(next_random(&seed) % (GW_COUNT(in) + 1)), got;
+        struct gw_buf buf;
+        gw_buf_init(&buf, 1 << 20);
+        for (uint32_t i = 0; i < count; i++)
+            in[i] = random_probe(&seed, arena);
+        assert_true(probes_encode(&buf, in, count));
+        assert_int_equal(probes_decode(arena, gw_buf_span(&buf), &out, &got), GW_OK);
+        assert_int_equal(got, count < STORE_PROBES_MAX ? count : STORE_PROBES_MAX);
+        for (uint32_t i = 0; i < got; i++) {
+            const struct probe_record *was = &in[count - got + i];
+            assert_true(out[i].at_ms == was->at_ms);
+            assert_int_equal(out[i].result, was->result);
+            assert_int_equal(out[i].end, was->end);
+            assert_int_equal(out[i].status, was->status);
+            assert_span(out[i].by, was->by);
+            assert_span(out[i].target, was->target);
+            assert_span(out[i].reason, was->reason);
+        }
+        assert_true(probes_are_sound(gw_buf_span(&buf)));
+        gw_buf_fini(&buf);
+        arena_free(arena);
+    }
+}
+
+/* Each result has a name of its own. */
+static void probe_results_have_names(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROBE_RESULT_COUNT; i++)
+        for (unsigned j = 0; j < i; j++)
+            assert_string_not_equal(probe_result_name((enum probe_result)i),
+                                    probe_result_name((enum probe_result)j));
+    assert_string_equal(probe_result_name(PROBE_EXECUTED), "executed");
+}
+
 /* Labels and member digests come back as they were. */
 static void labels_and_members_round_trip(void **state)
 {
@@ -183,6 +242,17 @@ static void messages_round_trip(void **state)
     }
 }
 
+/* In the order of encode_kind(). */
+static void check_all(struct span from, bool ret[KINDS])
+{
+    ret[0] = attempts_are_sound(from);
+    ret[1] = labels_are_sound(from);
+    ret[2] = members_are_sound(from);
+    ret[3] = message_is_sound(from);
+    ret[4] = probes_are_sound(from);
+    ret[5] = plan_items_are_sound(from);
+}
+
 /* Runs every decoder over the bytes in a block of their exact size, so that a
  * sanitizer sees the first byte too far. Returns how many found them sound. */
 static unsigned decode_all(struct span bytes)
@@ -193,6 +263,8 @@ static unsigned decode_all(struct span bytes)
     struct label *labels;
     struct member_digest *members;
     struct stored_message message;
+    struct probe_record *probes;
+    struct plan_item *items;
     uint32_t count;
     unsigned sound = 0;
     assert_non_null(exact);
@@ -202,9 +274,12 @@ static unsigned decode_all(struct span bytes)
     enum gw_status results[] = {attempts_decode(arena, from, &attempts, &count),
                                 labels_decode(arena, from, &labels, &count),
                                 members_decode(arena, from, &members, &count),
-                                message_decode(arena, from, &message)};
-    bool checks[] = {attempts_are_sound(from), labels_are_sound(from), members_are_sound(from),
-                     from.len == 0 ? false : message_is_sound(from)};
+                                message_decode(arena, from, &message),
+                                probes_decode(arena, from, &probes, &count),
+                                plan_items_decode(arena, from, &items, &count)};
+    bool checks[KINDS];
+    check_all(from, checks);
+    checks[3] = checks[3] && from.len > 0;
     for (size_t i = 0; i < GW_COUNT(results); i++) {
         assert_true(results[i] == GW_OK || results[i] == GW_CORRUPT);
         assert_int_equal(results[i] == GW_OK, checks[i]);
@@ -223,14 +298,20 @@ static void encode_kind(unsigned kind, uint64_t *seed, struct arena *arena, stru
     struct member_digest member = {random_span(seed, arena), {0}};
     struct http_field fields[20];
     struct stored_message message = random_message(seed, arena, fields);
+    struct probe_record probes[2] = {random_probe(seed, arena), random_probe(seed, arena)};
+    struct plan_item items[2] = {{1, UINT32_MAX, PLAN_REFUSED}, {INT64_MAX, 1, PLAN_OPEN}};
     if (kind == 0)
         assert_true(attempts_encode(buf, attempts, 2));
     else if (kind == 1)
         assert_true(labels_encode(buf, labels, 2));
     else if (kind == 2)
         assert_true(members_encode(buf, &member, 1));
-    else
+    else if (kind == 3)
         assert_true(message_encode(buf, &message));
+    else if (kind == 4)
+        assert_true(probes_encode(buf, probes, 2));
+    else
+        assert_true(plan_items_encode(buf, items, 2));
 }
 
 /* A part that was cut short anywhere, or goes on behind its end, is refused. */
@@ -238,24 +319,24 @@ static void cut_parts_are_refused(void **state)
 {
     (void)state;
     uint64_t seed = 4;
-    for (unsigned round = 0; round < 40; round++) {
+    for (unsigned round = 0; round < 60; round++) {
         struct arena *arena = arena_new((size_t)1 << 20);
         struct gw_buf buf;
         gw_buf_init(&buf, 1 << 20);
-        encode_kind(round % 4, &seed, arena, &buf);
+        encode_kind(round % KINDS, &seed, arena, &buf);
         assert_true(decode_all(gw_buf_span(&buf)) >= 1);
         /* From one byte on: none at all is an empty list. */
         for (size_t len = 1; len < buf.len; len++) {
             struct span cut = span_of(buf.ptr, len);
-            bool sound[] = {attempts_are_sound(cut), labels_are_sound(cut), members_are_sound(cut),
-                            message_is_sound(cut)};
+            bool sound[KINDS];
+            check_all(cut, sound);
             (void)decode_all(cut);
-            assert_false(sound[round % 4]);
+            assert_false(sound[round % KINDS]);
         }
         assert_true(gw_buf_byte(&buf, 0));
-        bool longer[] = {attempts_are_sound(gw_buf_span(&buf)), labels_are_sound(gw_buf_span(&buf)),
-                         members_are_sound(gw_buf_span(&buf)), message_is_sound(gw_buf_span(&buf))};
-        assert_false(longer[round % 4]);
+        bool longer[KINDS];
+        check_all(gw_buf_span(&buf), longer);
+        assert_false(longer[round % KINDS]);
         gw_buf_fini(&buf);
         arena_free(arena);
     }
@@ -267,11 +348,11 @@ static void flipped_bits_do_no_harm(void **state)
     (void)state;
     uint64_t seed = 5;
     unsigned refused = 0;
-    for (unsigned round = 0; round < 40; round++) {
+    for (unsigned round = 0; round < 60; round++) {
         struct arena *arena = arena_new((size_t)1 << 20);
         struct gw_buf buf;
         gw_buf_init(&buf, 1 << 20);
-        encode_kind(round % 4, &seed, arena, &buf);
+        encode_kind(round % KINDS, &seed, arena, &buf);
         for (size_t bit = 0; bit < buf.len * 8; bit++) {
             buf.ptr[bit / 8] = (char)(buf.ptr[bit / 8] ^ (1 << (bit % 8)));
             refused += decode_all(gw_buf_span(&buf)) == 0;
@@ -332,7 +413,7 @@ static void unsound_rows_are_refused(void **state)
     struct fixture *f = *state;
     struct store_row good = fixture_row(f, "k", 1);
     struct gw_error err = {0};
-    enum { FAULTS = 20 };
+    enum { FAULTS = 26 };
     struct store_row bad[FAULTS];
     for (unsigned i = 0; i < FAULTS; i++)
         bad[i] = good;
@@ -358,6 +439,12 @@ static void unsound_rows_are_refused(void **state)
     bad[19].lease_is_dead = true;
     bad[19].receipt.state = RECEIPT_UNKNOWN;
     bad[19].receipt.lease_until_ms = 0;
+    bad[20].claimed_ms = -1;
+    bad[21].probe_due_ms = -1;
+    bad[22].probe = PROBE_RESULT_COUNT;
+    bad[23].probes = SPAN("x");
+    bad[24].claimed_ms = 1;
+    bad[25].claimed_by = SPAN("token:ana");
     assert_int_equal(row_check(&good, &err), GW_OK);
     for (unsigned i = 0; i < FAULTS; i++) {
         assert_int_equal(row_check(&bad[i], &err), GW_CORRUPT);
@@ -389,6 +476,8 @@ int main(void)
     char memory[] = "memory";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attempts_round_trip),
+        cmocka_unit_test(probes_round_trip),
+        cmocka_unit_test(probe_results_have_names),
         cmocka_unit_test(labels_and_members_round_trip),
         cmocka_unit_test(messages_round_trip),
         cmocka_unit_test(cut_parts_are_refused),

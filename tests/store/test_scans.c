@@ -30,7 +30,7 @@ static void scan_lapsed(void **state)
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 1);
     assert_true(op.out.rows[0].id > second);
-    op.in.scan = (__typeof__(op.in.scan)){SCAN_LAPSED, NOW_MS + 100, 2, 0};
+    op.in.scan = (__typeof__(op.in.scan)){SCAN_LAPSED, NOW_MS + 100, 2, 0, 0};
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 2);
     op.in.scan.now_ms = NOW_MS - 1;
@@ -67,10 +67,10 @@ static void scan_expired_and_evidence(void **state)
     op.in.scan.after_id = op.out.rows[0].id;
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 0);
-    op.in.scan = (__typeof__(op.in.scan)){SCAN_EXPIRED, 0, 500, 0};
+    op.in.scan = (__typeof__(op.in.scan)){SCAN_EXPIRED, 0, 500, 0, 0};
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 0);
-    op.in.scan = (__typeof__(op.in.scan)){SCAN_EVIDENCE, NOW_MS, 500, 0};
+    op.in.scan = (__typeof__(op.in.scan)){SCAN_EVIDENCE, NOW_MS, 500, 0, 0};
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.row_count, 1);
     op.in.scan.now_ms = NOW_MS + 50;
@@ -135,7 +135,7 @@ static void tally(void **state)
         (void)snprintf(key, sizeof(key), "k%u", i); /* fits */
         struct store_row row = fixture_row(f, key, i);
         row.route = i < 3 ? SPAN("a") : SPAN("b");
-        row.created_ms = NOW_MS + 10 - i;
+        row.created_ms = NOW_MS + 10 + i;
         rows[i] = fixture_put(f, &row);
         struct store_row next = fixture_step(&rows[i], RECEIPT_UNKNOWN);
         rows[i] = fixture_move(f, &rows[i], &next);
@@ -145,17 +145,17 @@ static void tally(void **state)
     assert_int_equal(op.out.tally_count, 2);
     unsigned a = op.out.tally[0].route.ptr[0] == 'a' ? 0 : 1;
     assert_int_equal(op.out.tally[a].unknown, 3);
-    assert_int_equal(op.out.tally[a].oldest_ms, NOW_MS + 8);
+    assert_int_equal(op.out.tally[a].oldest_ms, NOW_MS + 10);
     assert_int_equal(op.out.tally[1 - a].unknown, 1);
-    struct store_row settled = fixture_step(&rows[2], RECEIPT_COMPLETED);
-    (void)fixture_move(f, &rows[2], &settled);
+    struct store_row settled = fixture_step(&rows[0], RECEIPT_COMPLETED);
+    (void)fixture_move(f, &rows[0], &settled);
     struct store_row gone = {.receipt = {.state = RECEIPT_ABSENT, .version = 3}};
     (void)fixture_move(f, &rows[3], &gone);
     assert_int_equal(fixture_ask(f, &op), STORE_PAGE);
     assert_int_equal(op.out.tally_count, 1);
     assert_span(op.out.tally[0].route, SPAN("a"));
     assert_int_equal(op.out.tally[0].unknown, 2);
-    assert_int_equal(op.out.tally[0].oldest_ms, NOW_MS + 9);
+    assert_int_equal(op.out.tally[0].oldest_ms, NOW_MS + 11);
 }
 
 /* A change and its audit are one: neither is there without the other. */

@@ -382,58 +382,141 @@ static void lost_answer_is_damage(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+/* Damaged rows beside the receipts: a list leaves them out, one that was asked for by
+ * its id is named. */
+static void damaged_plans_are_named(void **state)
+{
+    struct fixture *f = *state;
+    struct plan_entry plan = {.plan_id = "plan_00000000000000000000000001"};
+    struct plan_entry good = {.plan_id = "plan_00000000000000000000000002"};
+    struct observation seen = {.route = SPAN("r"), .end = END_answered};
+    struct store_op ops[] = {{.kind = STORE_PLAN_SET, .in.plan = {.entry = &plan}},
+                             {.kind = STORE_PLAN_SET, .in.plan = {.entry = &good}},
+                             {.kind = STORE_OBSERVE, .in.observe = {&seen, 1}},
+                             {.kind = STORE_OBSERVE, .in.observe = {&seen, 1}}};
+    for (size_t i = 0; i < GW_COUNT(ops); i++)
+        assert_int_equal(fixture_ask(f, &ops[i]), STORE_WON);
+    sqlite3 *db = raw_open(f);
+    static const char *const damages[] = {
+        "UPDATE plan_parts SET items = x'07' WHERE plan_id LIKE '%1'",
+        "DELETE FROM plan_parts WHERE plan_id LIKE '%1'",
+        "UPDATE plans SET state = 77 WHERE plan_id LIKE '%1'",
+        "UPDATE observed SET \"end\" = 200 WHERE id = 1",
+    };
+    struct store_op get = {.kind = STORE_PLAN_GET,
+                           .in.find = {.operation_id = span_str(plan.plan_id)}};
+    for (size_t i = 0; i < GW_COUNT(damages); i++) {
+        raw_run(db, damages[i]);
+        assert_int_equal(fixture_try(f, &get), GW_CORRUPT);
+        assert_non_null(strstr(stats_of(f).last_error.text, plan.plan_id));
+    }
+    struct store_op list = {.kind = STORE_PLANS}, all = {.kind = STORE_OBSERVED};
+    assert_int_equal(fixture_ask(f, &list), STORE_PAGE);
+    assert_int_equal(list.out.plan_count, 1);
+    assert_string_equal(list.out.plans[0].plan_id, good.plan_id);
+    assert_int_equal(fixture_ask(f, &all), STORE_PAGE);
+    assert_int_equal(all.out.observed_count, 1);
+    assert_int_equal(all.out.observed[0].id, 2);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Something of every table. */
+static void fill(struct fixture *f)
+{
+    struct observation seen = {.route = SPAN("r"), .end = END_answered};
+    for (unsigned i = 0; i < 200; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof(key), "k%u", i); /* fits */
+        struct store_row row = fixture_row(f, key, i);
+        row.labels = fixture_labels(f, "order", key);
+        row.request = fixture_message(f, SPAN("some request"));
+        row.receipt.state = i % 4 == 0 ? RECEIPT_UNKNOWN : RECEIPT_CLAIMED;
+        row.receipt.lease_until_ms = i % 4 == 0 ? 0 : NOW_MS;
+        (void)fixture_put(f, &row);
+    }
+    for (unsigned i = 0; i < 30; i++) {
+        struct plan_entry plan = {.state = PLAN_WAITING};
+        (void)snprintf(plan.plan_id, sizeof(plan.plan_id), "plan_%026u", i); /* fits */
+        plan.answer = fixture_message(f, SPAN("some answer"));
+        struct store_op set = {.kind = STORE_PLAN_SET, .in.plan = {.entry = &plan}};
+        struct store_op add = {.kind = STORE_OBSERVE, .in.observe = {&seen, 1}};
+        assert_int_equal(fixture_ask(f, &set), STORE_WON);
+        assert_int_equal(fixture_ask(f, &add), STORE_WON);
+    }
+}
+
+/* One operation of every kind, whatever comes of it. */
+static void try_all(struct fixture *f)
+{
+    struct store_row fresh = fixture_row(f, "fresh", 5000), row = fixture_row(f, "k199", 199);
+    struct plan_entry plan = {.plan_id = "plan_00000000000000000000000007"};
+    struct observation seen = {.route = SPAN("r"), .end = END_answered};
+    struct store_op ops[] = {
+        fixture_claim(&fresh),
+        fixture_claim(&row),
+        fixture_lookup(&row, LOAD_REQUEST),
+        {.kind = STORE_LIST, .in.list = {.filter = {.owner = SPAN("acme")}}},
+        {.kind = STORE_LIST,
+         .in.list = {.filter = {.owner = SPAN("acme"), .states = 1u << RECEIPT_UNKNOWN}}},
+        {.kind = STORE_SCAN, .in.scan = {.kind = SCAN_LAPSED, .now_ms = NOW_MS}},
+        {.kind = STORE_SCAN, .in.scan = {.kind = SCAN_PROBES, .now_ms = NOW_MS}},
+        {.kind = STORE_TALLY},
+        {.kind = STORE_GROUPS},
+        {.kind = STORE_PAUSES},
+        {.kind = STORE_AUDIT},
+        {.kind = STORE_PLANS},
+        {.kind = STORE_PLAN_GET, .in.find = {.operation_id = span_str(plan.plan_id)}},
+        {.kind = STORE_PLAN_SET, .in.plan = {.entry = &plan}},
+        {.kind = STORE_OBSERVED},
+        {.kind = STORE_OBSERVE, .in.observe = {&seen, 1}},
+    };
+    for (size_t i = 0; i < GW_COUNT(ops); i++)
+        (void)fixture_try(f, &ops[i]);
+}
+
+static void write_hurt(const struct fixture *f, const char *bytes, size_t len, uint64_t *seed,
+                       bool spares_first)
+{
+    char *hurt = malloc(len);
+    assert_non_null(hurt);
+    memcpy(hurt, bytes, len);
+    for (unsigned i = 0; i < 64; i++) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        hurt[(*seed >> 20) % len] = (char)(*seed >> 13);
+    }
+    if (spares_first)
+        memcpy(hurt, bytes, 4096);
+    FILE *file = fopen(f->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(hurt, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+    free(hurt);
+}
+
 /* Whatever bytes of the file are overwritten, no operation crashes the process. */
 static void damaged_files_do_no_harm(void **state)
 {
     struct fixture *f = *state;
     uint64_t seed = 77;
-    struct store_row row = fixture_row(f, "k", 1);
-    for (unsigned i = 0; i < 200; i++) {
-        char key[16];
-        (void)snprintf(key, sizeof(key), "k%u", i); /* fits */
-        row = fixture_row(f, key, i);
-        row.labels = fixture_labels(f, "order", key);
-        row.request = fixture_message(f, SPAN("some request"));
-        (void)fixture_put(f, &row);
-    }
-    fixture_close(f);
     size_t len;
-    char *bytes = test_read_file(f->path, &len);
     unsigned opened = 0;
+    fill(f);
+    fixture_close(f);
+    char *bytes = test_read_file(f->path, &len);
     for (unsigned round = 0; round < 60; round++) {
-        char *hurt = malloc(len);
-        memcpy(hurt, bytes, len);
-        for (unsigned i = 0; i < 64; i++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-            hurt[(seed >> 20) % len] = (char)(seed >> 13);
-        }
-        /* The first page tells SQLite what the file is: half of the rounds spare it. */
-        if (round % 2 == 0)
-            memcpy(hurt, bytes, 4096);
-        FILE *file = fopen(f->path, "wb");
-        assert_non_null(file);
-        assert_int_equal(fwrite(hurt, 1, len, file), len);
-        assert_int_equal(fclose(file), 0);
-        free(hurt);
         struct gw_error err = {0};
+        /* The first page tells SQLite what the file is: half of the rounds spare it. */
+        write_hurt(f, bytes, len, &seed, round % 2 == 0);
         if (store_open(&f->options, &f->store, &err) != GW_OK) {
             assert_true(err.text[0] != '\0');
             continue;
         }
         opened++;
-        struct store_row fresh = fixture_row(f, "fresh", 5000);
-        struct store_op ops[] = {
-            fixture_claim(&fresh),
-            fixture_claim(&row),
-            fixture_lookup(&row, LOAD_REQUEST),
-            {.kind = STORE_LIST, .in.list = {.filter = {.owner = SPAN("acme")}}},
-            {.kind = STORE_SCAN, .in.scan = {SCAN_LAPSED, NOW_MS, 500, 0}},
-            {.kind = STORE_TALLY},
-            {.kind = STORE_PAUSES},
-            {.kind = STORE_AUDIT},
-        };
-        for (size_t i = 0; i < GW_COUNT(ops); i++)
-            (void)fixture_try(f, &ops[i]);
+        struct arena *kept = f->arena;
+        f->arena = arena_new(FIXTURE_ARENA_BYTES);
+        try_all(f);
+        arena_free(f->arena);
+        f->arena = kept;
         fixture_close(f);
     }
     assert_true(opened > 0);
@@ -454,6 +537,7 @@ int main(void)
         WITH_STORE(only_the_guilty_fails),
         WITH_STORE(damaged_rows_are_named),
         WITH_STORE(lost_answer_is_damage),
+        WITH_STORE(damaged_plans_are_named),
         WITH_STORE(damaged_files_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ class Access(AdminCase):
 
     def test_every_call_but_the_open_ones_needs_a_token(self):
         """Without a valid token: 401 with a challenge, whether the address exists or not."""
-        for path in ("/v1/operations", "/v1/summary", "/v1/nothing", "/", "/v1/routes"):
+        for path in ("/v1/operations", "/v1/summary", "/v1/nothing", "/nothing", "/v1/routes"):
             for headers in ([], [("Authorization", "Bearer wrong")],
                             [("Authorization", "Basic " + self.gateway.token)],
                             [("Authorization", "Bearer ")], [self.bearer(), self.bearer()]):

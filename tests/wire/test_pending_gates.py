@@ -169,6 +169,32 @@ class Pause(Gates):
         self.order("/v1/upstreams/legacy/pause")
         self.assertEqual(self.gateway.request("GET", "/orders/1").status, 201)
 
+    def test_a_pause_holds_what_has_no_key_as_well(self):
+        """Nothing of a paused route is sent, not even what it would not protect."""
+        self.start(route={"key": {"from": "header", "name": "Idempotency-Key",
+                                  "required": False}})
+        self.order("/v1/routes/create-order/pause")
+        sends = self.upstream.sends
+        self.assert_told(self.gateway.post(None, ORDER), 503, "route-paused", "paused", retry=True)
+        self.order("/v1/routes/create-order/resume")
+        self.order("/v1/upstreams/legacy/pause")
+        self.assert_told(self.gateway.post(None, ORDER), 503, "route-paused", "paused", retry=True)
+        self.assertEqual(self.upstream.sends, sends)
+        self.order("/v1/upstreams/legacy/resume")
+        self.assertEqual(self.gateway.post(None, ORDER).get("Idempotency-Status"), "unprotected")
+
+    def test_the_answer_says_what_is_true(self):
+        """What holds nothing cannot be paused; a resume names what still holds the route."""
+        self.start()
+        self.order("/v1/routes/everything-else/pause", status=409)
+        value = self.order("/v1/upstreams/legacy/pause")
+        self.assertEqual((value["changed"], value["passing"]), (True, ["everything-else"]))
+        self.assertIs(self.order("/v1/upstreams/legacy/pause")["changed"], False)
+        value = self.order("/v1/routes/create-order/resume")
+        self.assertEqual((value["changed"], value["still"]), (False, ["upstream:legacy"]))
+        value = self.order("/v1/upstreams/legacy/resume")
+        self.assertEqual((value["changed"], value["still"]), (True, []))
+
     def test_a_note_is_wanted(self):
         """Who pauses says why; what does not exist cannot be paused; both are audited."""
         self.start()

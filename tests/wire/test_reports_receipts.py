@@ -6,8 +6,8 @@ import subprocess
 import threading
 
 from bugs_lib import HASTY, PATIENT, Reports, guarded, routes
-from harness import (Gateway, Upstream, answer, fin, hang, main, orders, parallel, pause, reset,
-                     wait, wait_until)
+from harness import (Gateway, Upstream, answer, delay, fin, hang, main, orders, parallel, pause,
+                     reset, wait, wait_until)
 
 CALLERS = 50
 BODY = {"order": 1, "amount": 1}
@@ -244,6 +244,60 @@ class RaceReports(Reports):
             if response.status == 409:
                 self.assert_refused_unknown(response)
         self.assertEqual(upstream.sends, 1)
+
+
+class RefusedRaceReports(Reports):
+    """Callers that wait for one another, before an upstream that refuses again and again."""
+
+    REFUSALS = 12  # more rounds than races that a call may lose
+
+    def start(self, wait_for):
+        self.running = self.most = 0
+        self.lock = threading.Lock()
+        self.refusals = self.REFUSALS
+
+        def leave(then):
+            def act(exchange):
+                with self.lock:
+                    self.running -= 1  # before its answer can make way for the next one
+                return then(exchange)
+            return act
+
+        def act(exchange):
+            with self.lock:
+                self.running += 1
+                self.most = max(self.most, self.running)
+                self.refusals -= 1
+                refuses = self.refusals >= 0
+            return delay(0.2, leave(answer(429) if refuses else answer(201)))(exchange)
+        self.upstream = self.use(Upstream())
+        self.upstream.on_request = lambda request: act
+        self.gateway = self.use(Gateway(self.upstream, routes(
+            guarded(on_pending={"wait": wait_for}), timeouts=PATIENT, workers=2)))
+
+    def test_waiting_goes_on_over_refusals(self):
+        """30 callers: each refusal is told to the one that was refused, the others wait on."""
+        self.start("120s")
+        seen = parallel(30, lambda i: self.gateway.post("k", BODY, timeout=150))
+        told = [(r.status, r.get("Idempotency-Status")) for r in seen]
+        self.assertEqual(told.count((429, "released")), self.REFUSALS, told)
+        self.assertEqual(told.count((201, "executed")), 1, told)
+        self.assertEqual(told.count((201, "replayed")), 30 - self.REFUSALS - 1, told)
+        self.assertEqual(self.upstream.sends, self.REFUSALS + 1)
+        self.assertEqual(self.most, 1)
+
+    def test_a_short_wait_still_ends(self):
+        """When the time is over the waiting ones are told to come again, and none is sent twice."""
+        self.start("3s")
+        self.refusals = 1000
+        seen = parallel(30, lambda i: self.gateway.post("k", BODY, timeout=60))
+        refused = [r for r in seen if r.status == 429]
+        self.assertEqual(len(refused), self.upstream.sends)
+        self.assertGreater(len(refused), 1)
+        for response in seen:
+            if response.status != 429:
+                self.assert_problem(response, 409, "request-in-progress")
+        self.assertEqual(self.most, 1)
 
 
 class SecondProcessReports(Reports):

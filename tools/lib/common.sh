@@ -6,7 +6,7 @@
 BUILD_PACKAGES=(build-essential cmake ninja-build pkg-config libevent-dev libsqlite3-dev
     libjansson-dev libssl-dev libyaml-dev libcrypt-dev)
 LINT_PACKAGES=(clang-format-14 universal-ctags python3 binutils)
-TEST_PACKAGES=(clang curl faketime golang-go haproxy libclang-rt-14-dev libcmocka-dev nginx-light
+TEST_PACKAGES=(chromium clang curl faketime golang-go haproxy libclang-rt-14-dev libcmocka-dev nginx-light
     python3-requests python3-stripe spin valgrind wget)
 # The first libevent of Debian 12 whose HTTP fixes the operator plane relies on.
 LIBEVENT_MIN="2.1.12-stable-8+deb12u1"

@@ -197,9 +197,18 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nstore: {path: /var/r.db}\nadmin: "
          "{address: \"unix:/var/r.db\"}\n"),
-     "W t.yaml:6:1: admin.tokens: nobody can settle: no token has the right settle, so unknown "
-     "outcomes stay unknown\nE t.yaml:6:18: admin.address: is the file of store.path; a socket "
-     "needs its own"},
+     "E t.yaml:6:18: admin.address: is the file of store.path; a socket needs its own"},
+    {"actor header without addresses",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nroutes:\n  - {name: r, mode: pass, match: {path: "
+         "/r, methods: [GET]}}\nadmin:\n  actor_header: {name: X-Actor}\n"),
+     "E t.yaml:5:3: admin.actor_header.from: anybody could say that he is somebody else; list the "
+     "addresses of the proxies that set this header"},
+    {"actor header on a socket",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nroutes:\n  - {name: r, mode: pass, match: {path: "
+         "/r, methods: [GET]}}\nadmin:\n  address: unix:/run/a.sock\n  actor_header: {name: "
+         "X-Actor, from: [127.0.0.1]}\n"),
+     "E t.yaml:6:17: admin.actor_header: peers of a Unix socket have no address that could be "
+     "listed; let the proxy reach admin.address over loopback"},
     {"admin public address",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nadmin: {address: \"192.0.2.1:8081\"}\n"),

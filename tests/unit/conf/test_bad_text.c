@@ -95,7 +95,8 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nzebra: 1\n"),
      "E t.yaml:5:1: zebra: unknown key; known here: version listen admin store owners upstreams "
-     "defaults routes limits log workers drain trusted_proxies problem_base own_prefix via"},
+     "defaults routes limits log workers drain trusted_proxies problem_base own_prefix via "
+     "settle_delay"},
     {"unknown case",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nListen: []\n"),
@@ -193,18 +194,6 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, compensate: {method: DELETE}}\n"),
      "E t.yaml:4:59: routes[0].compensate: known, but not served by this version"},
-    {"later probe",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, reconcile: {probe: {method: GET}}}\n"),
-     "E t.yaml:4:71: routes[0].reconcile.probe: known, but not served by this version"},
-    {"later add id",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, add_operation_id: {header: X}}\n"),
-     "E t.yaml:4:59: routes[0].add_operation_id: known, but not served by this version"},
-    {"later observe",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, mode: observe}\n"),
-     "E t.yaml:4:65: routes[0].mode: observe: known, but not served by this version"},
     {"later postgres",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nstore: {kind: postgres}\n"),
@@ -230,10 +219,6 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, key: {from: operation}}\n"),
      "E t.yaml:4:71: routes[0].key.from: operation: known, but not served by this version"},
-    {"later settle_delay",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}}\nsettle_delay: 60s\n"),
-     "E t.yaml:5:1: settle_delay: known, but not served by this version"},
     {"later https",
      BAD("upstreams: {u: {url: \"https://h\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),

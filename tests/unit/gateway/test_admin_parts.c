@@ -66,14 +66,21 @@ static void test_endpoints(void **state)
     /* Property: a path finds its endpoint by whole segments; another method is told apart. */
     struct endpoint_match match;
     (void)state;
-    endpoint_find(SPAN("/v1/operations/op_x/why"), true, false, &match);
+    endpoint_find(SPAN("/v1/operations/op_x/why"), ENDPOINT_GET, &match);
     assert_non_null(match.endpoint);
     assert_true(span_equal(match.parameter, SPAN("op_x")));
-    endpoint_find(SPAN("/v1/operations/op_x/settle"), true, false, &match);
+    endpoint_find(SPAN("/v1/operations/op_x/settle"), ENDPOINT_GET, &match);
     assert_null(match.endpoint);
-    assert_true(match.path_exists && match.has_post && !match.has_get);
+    assert_int_equal(match.methods, ENDPOINT_POST);
+    endpoint_find(SPAN("/v1/plans/plan_x"), ENDPOINT_DELETE, &match);
+    assert_non_null(match.endpoint);
+    assert_int_equal(match.methods, ENDPOINT_GET | ENDPOINT_DELETE);
+    endpoint_find(SPAN("/v1/plans/plan_x"), 0, &match);
+    assert_null(match.endpoint);
+    assert_int_equal(match.methods, ENDPOINT_GET | ENDPOINT_DELETE);
+    endpoint_find(SPAN("/"), ENDPOINT_GET, &match);
+    assert_non_null(match.endpoint);
     static const char *const none[] = {"",
-                                       "/",
                                        "/v1",
                                        "/v1/operations/",
                                        "/v1/operations//why",
@@ -83,8 +90,8 @@ static void test_endpoints(void **state)
                                        "/v1/operations/x/why/",
                                        "/healthz/"};
     for (size_t i = 0; i < GW_COUNT(none); i++) {
-        endpoint_find(span_str(none[i]), true, true, &match);
-        if (match.path_exists)
+        endpoint_find(span_str(none[i]), ENDPOINT_GET | ENDPOINT_POST, &match);
+        if (match.methods != 0)
             fail_msg("path '%s' must not be there", none[i]);
     }
 }

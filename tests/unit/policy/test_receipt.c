@@ -121,6 +121,98 @@ static void test_late_answer(void **state)
     }
 }
 
+/* What only speaks of one attempt, or does not find it. */
+static const enum receipt_event_kind no_proofs[] = {RECEIPT_EV_REFUSED, RECEIPT_EV_LAPSED,
+                                                    RECEIPT_EV_CANCEL, RECEIPT_EV_PROBED_ABSENT,
+                                                    RECEIPT_EV_GIVE_UP};
+
+/* Every event on the row; none of them may leave it in a state that says "not run". */
+static void assert_held(const struct receipt *row)
+{
+    for (size_t i = 0; i < GW_COUNT(no_proofs); i++) {
+        struct receipt_event ev;
+        struct receipt next;
+        (void)event(&ev, no_proofs[i], row->token);
+        ev.lease_is_dead = true;
+        if (receipt_step(row, &ev, &next) == RECEIPT_MOVED)
+            assert_true(receipt_may_have_run(next.state));
+    }
+}
+
+/* Guards: once an attempt is known to have run, nothing that speaks of another one, or of
+ * what was not found, frees the key; a person does, and is asked again only by news. */
+static void test_known_run_holds_the_key(void **state)
+{
+    (void)state;
+    struct receipt row = sent_row(7);
+    must_move(&row, RECEIPT_EV_LOST, 7, RECEIPT_UNKNOWN);
+    must_move(&row, RECEIPT_EV_SETTLE_NOT_EXECUTED, 0, RECEIPT_RELEASED);
+    const struct receipt released = row;
+    must_move(&row, RECEIPT_EV_CLAIM, 8, RECEIPT_CLAIMED);
+    must_move(&row, RECEIPT_EV_CONTRADICT, 7, RECEIPT_CLAIMED);
+    assert_int_equal(row.lease_until_ms, 2 * SOON);
+    assert_held(&row);
+    must_move(&row, RECEIPT_EV_DISPATCH, 8, RECEIPT_SENT);
+    assert_held(&row);
+    must_move(&row, RECEIPT_EV_REFUSED, 8, RECEIPT_UNKNOWN);
+    assert_int_equal(row.marks, RECEIPT_CONTRADICTED);
+    assert_held(&row);
+    must_move(&row, RECEIPT_EV_SETTLE_NOT_EXECUTED, 0, RECEIPT_RELEASED);
+    /* Taken back, the doubt is there again with all that is known. */
+    struct receipt reopened = row;
+    must_move(&reopened, RECEIPT_EV_REOPEN, 0, RECEIPT_UNKNOWN);
+    assert_held(&reopened);
+    /* The next attempt builds on what a person said in sight of it. */
+    must_move(&row, RECEIPT_EV_CLAIM, 9, RECEIPT_CLAIMED);
+    must_move(&row, RECEIPT_EV_REFUSED, 9, RECEIPT_RELEASED);
+    assert_true((row.marks & RECEIPT_CONTRADICTED) != 0);
+    /* The answer finds the key free: it is free no more. */
+    row = released;
+    must_move(&row, RECEIPT_EV_CONTRADICT, 0, RECEIPT_UNKNOWN);
+    assert_held(&row);
+}
+
+/* Guards: a mark that somebody else sets holds the key as well. */
+static void test_marked_doubt_is_held(void **state)
+{
+    (void)state;
+    struct receipt row = sent_row(7);
+    must_move(&row, RECEIPT_EV_LOST, 7, RECEIPT_UNKNOWN);
+    must_move(&row, RECEIPT_EV_SETTLE_NOT_EXECUTED, 0, RECEIPT_RELEASED);
+    must_move(&row, RECEIPT_EV_CLAIM, 8, RECEIPT_CLAIMED);
+    must_move(&row, RECEIPT_EV_DISPATCH, 8, RECEIPT_SENT);
+    must_move(&row, RECEIPT_EV_LOST, 8, RECEIPT_UNKNOWN);
+    row = receipt_mark(&row, RECEIPT_CONTRADICTED);
+    assert_held(&row);
+    must_move(&row, RECEIPT_EV_ANSWERED, 8, RECEIPT_COMPLETED);
+}
+
+/* Guards: the real answer takes the place of an operator's word until a caller was told
+ * another one; what was told is never replaced. */
+static void test_late_answer_of_the_settled(void **state)
+{
+    (void)state;
+    struct receipt row = sent_row(7);
+    must_move(&row, RECEIPT_EV_LOST, 7, RECEIPT_UNKNOWN);
+    must_move(&row, RECEIPT_EV_SETTLE_EXECUTED, 0, RECEIPT_COMPLETED);
+    const struct receipt told = receipt_mark(&row, RECEIPT_CONSUMED);
+    must_not_move(&row, RECEIPT_EV_ANSWERED, 6, RECEIPT_STALE);
+    must_move(&row, RECEIPT_EV_ANSWERED, 7, RECEIPT_COMPLETED);
+    assert_int_equal(row.marks, 0);
+    must_not_move(&row, RECEIPT_EV_ANSWERED, 7, RECEIPT_ILLEGAL);
+    must_not_move(&told, RECEIPT_EV_ANSWERED, 7, RECEIPT_ILLEGAL);
+    struct receipt_event ev;
+    (void)event(&ev, RECEIPT_EV_ANSWERED, 7);
+    ev.none_was_told = true;
+    assert_int_equal(receipt_step(&told, &ev, &row), RECEIPT_MOVED);
+    assert_int_equal(row.state, RECEIPT_COMPLETED);
+    assert_int_equal(row.marks, 0);
+    row = told;
+    must_move(&row, RECEIPT_EV_CONTRADICT, 7, RECEIPT_COMPLETED);
+    assert_int_equal(row.marks, told.marks | RECEIPT_CONTRADICTED);
+    assert_int_equal(row.expire_ms, told.expire_ms);
+}
+
 /* Guards: after a resend a refusal proves nothing about the attempt before it; only
  * who looked at the whole operation can say that it did not run. */
 static void test_resend_keeps_the_doubt(void **state)
@@ -361,6 +453,9 @@ int main(void)
         cmocka_unit_test(test_late_writer_is_stale),
         cmocka_unit_test(test_report_needs_a_token),
         cmocka_unit_test(test_late_answer),
+        cmocka_unit_test(test_known_run_holds_the_key),
+        cmocka_unit_test(test_marked_doubt_is_held),
+        cmocka_unit_test(test_late_answer_of_the_settled),
         cmocka_unit_test(test_resend_keeps_the_doubt),
         cmocka_unit_test(test_promise_and_cancel),
         cmocka_unit_test(test_no_attempt_after_cancel),

@@ -160,7 +160,7 @@ static void build_route(uint32_t index, enum route_mode mode, const char *path)
 
 static enum route_verdict find(const struct text *path, struct route_match *match)
 {
-    const struct route_table table = {routes, GW_COUNT(routes)};
+    const struct route_table table = {.routes = routes, .count = GW_COUNT(routes)};
     size_t work_len = 2 * path->len + 2;
     char *work = malloc(work_len);
     assert_non_null(work);
