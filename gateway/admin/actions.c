@@ -118,7 +118,16 @@ static enum judgement judge_contradiction(struct call *call, struct store_row *r
                            receipt_public_state(row->receipt.state));
         return refuse(call, row);
     }
-    row->receipt = receipt_mark(&row->receipt, RECEIPT_CONTRADICTED);
+    /* Whoever says that it ran twice says that it ran: a freed key is taken again. */
+    const struct receipt_event event = {.kind = RECEIPT_EV_CONTRADICT, .now_ms = call->now_ms};
+    struct receipt next;
+    if (receipt_step(&row->receipt, &event, &next) != RECEIPT_MOVED) {
+        call_begin_problem(call, ADMIN_NOT_SETTLEABLE,
+                           "The operation is %s: nothing about it can be contradicted any more.",
+                           receipt_public_state(row->receipt.state));
+        return refuse(call, row);
+    }
+    row->receipt = next;
     return JUDGED_CHANGE;
 }
 
@@ -163,7 +172,7 @@ static void log_change(struct call *call, const struct store_row *row)
 {
     const struct action *action = call->state;
     const struct route_policy *route = call_route(call, row->route);
-    if (action->kind == ACTION_CONTRADICTION)
+    if (action->kind == ACTION_CONTRADICTION && route != NULL)
         atomic_fetch_add(&board_route(call->options->board, route)->contradictions, 1);
     const struct gw_log_pair pairs[] = {{"operation", span_str(row->operation_id), 0},
                                         {"route", row->route, 0},

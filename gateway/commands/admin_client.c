@@ -248,6 +248,8 @@ static const char *hint_of(const struct admin_client *client, uint16_t status)
                "under admin.tokens.";
     if (status == 403)
         return "Somebody with a token that has this right can do it, or give it to yours.";
+    if (status == 404)
+        return "recibo operations lists operations, recibo check the routes and upstreams.";
     if (status == 503)
         return "Try again soon; /readyz says what it waits for.";
     return NULL;

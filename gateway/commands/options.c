@@ -35,7 +35,7 @@ static const struct option_spec alone_set[] = {
 /* Other spellings, where the command has none of its own for them. */
 static const struct {
     const char *alias, *name;
-} aliases[] = {{"--config", "-c"}, {"-h", "--help"}, {"--header", "-H"}};
+} aliases[] = {{"--config", "-c"}, {"--header", "-H"}};
 
 static const struct option_spec *set_of(const struct command_help *help, size_t *ret_count)
 {
@@ -174,10 +174,23 @@ static int refuse_missing(const struct options *options)
     return options_refuse(options, "%.*s is missing", (int)names.len, names.ptr);
 }
 
+/* Wherever it stands, also where an option waits for its value. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return true;
+    return argc == 2 && strcmp(argv[1], "-h") == 0;
+}
+
 int options_parse(const struct command_help *help, int argc, char **argv, struct options *ret)
 {
     bool only_words = false;
     *ret = (struct options){.help = help};
+    if (asks_for_help(argc, argv)) {
+        options_print_help(help);
+        return EXIT_DONE;
+    }
     for (int i = 1; i < argc; i++) {
         if (!only_words && strcmp(argv[i], "--") == 0) {
             only_words = true;
@@ -192,10 +205,6 @@ int options_parse(const struct command_help *help, int argc, char **argv, struct
         if (ret->word_count == help->words_max || ret->word_count == OPTIONS_WORDS_MAX)
             return options_refuse(ret, "\"%s\" is one word too many", argv[i]);
         ret->words[ret->word_count++] = argv[i];
-    }
-    if (options_has(ret, "--help")) {
-        options_print_help(help);
-        return EXIT_DONE;
     }
     return ret->word_count < help->words_min ? refuse_missing(ret) : -1;
 }

@@ -141,8 +141,10 @@ int listing_next(const struct admin_client *client, struct listing_pages *pages,
     path->len = pages->path_len;
     if (pages->next[0] != '\0')
         add_parameter(path, "cursor", span_str(pages->next));
-    if (!gw_buf_byte(path, '\0'))
-        return EXIT_FAILED; /* a cursor has at most 31 bytes: there was no memory */
+    if (!gw_buf_byte(path, '\0') || path->failed) {
+        (void)fprintf(stderr, "recibo: there is not enough memory for the next page\n");
+        return EXIT_FAILED; /* a cursor has at most 31 bytes */
+    }
     int code = client_want(client, "GET", path->ptr, span_of(NULL, 0), ret_reply);
     if (code != -1)
         return code;

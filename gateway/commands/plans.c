@@ -237,11 +237,10 @@ static bool add_plan(struct table *table, const json_t *plan, int64_t now_ms)
     words_print_count(&texts[2], words_number(plan, "changed") + words_number(plan, "refused"));
     words_print_moment(&texts[3], words_of(plan, "created_at"), now_ms);
     print_where(json_object_get(plan, "where"), &texts[4]);
-    const struct span cells[] = {words_of(plan, "id"),    words_of(plan, "state"),
-                                 words_of(plan, "verdict"), gw_buf_span(&texts[0]),
-                                 gw_buf_span(&texts[1]),  gw_buf_span(&texts[2]),
-                                 gw_buf_span(&texts[3]),  words_of(plan, "actor"),
-                                 gw_buf_span(&texts[4])};
+    const struct span cells[] = {
+        words_of(plan, "id"),   words_of(plan, "state"), words_of(plan, "verdict"),
+        gw_buf_span(&texts[0]), gw_buf_span(&texts[1]),  gw_buf_span(&texts[2]),
+        gw_buf_span(&texts[3]), words_of(plan, "actor"), gw_buf_span(&texts[4])};
     bool ok = table_add(table, cells);
     for (size_t i = 0; i < GW_COUNT(texts); i++)
         gw_buf_fini(&texts[i]);
@@ -250,8 +249,8 @@ static bool add_plan(struct table *table, const json_t *plan, int64_t now_ms)
 
 static void print_list(const json_t *plans, struct gw_buf *out)
 {
-    static const char *const headers[] = {"PLAN",        "STATE",     "VERDICT", ">COUNT", ">SETTLED",
-                                          ">LEFT OUT", "MADE (UTC)", "BY",      "FOR"};
+    static const char *const headers[] = {
+        "PLAN", "STATE", "VERDICT", ">COUNT", ">SETTLED", ">LEFT OUT", "MADE (UTC)", "BY", "FOR"};
     struct gw_clock *clock = gw_clock_system();
     struct arena *arena = arena_new(PLANS_TEXT_BYTES);
     struct table *table = arena == NULL ? NULL : table_new(arena, headers, GW_COUNT(headers));

@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXT_BYTES  ((size_t)8 << 20)
-#define WHERE_MAX   32
-#define LOOK_MS     200
-#define LOOKS_MAX   (25u * 3600 * 1000 / LOOK_MS) /* longer than any delay */
-#define FAILURES_MAX 50                           /* of looks in a row: a restart takes a while */
+#define TEXT_BYTES   ((size_t)8 << 20)
+#define WHERE_MAX    32
+#define LOOK_MS      200
+#define LOOKS_MAX    (25u * 3600 * 1000 / LOOK_MS) /* longer than any delay */
+#define FAILURES_MAX 50                            /* of looks in a row: a restart takes a while */
 
 static const struct option_spec specs[] = {
     PLANS_WHERE,
@@ -85,8 +85,9 @@ static int add_group(const struct options *options, const struct admin_client *c
         if (words_number(json_array_get(list, i), "number") == (int64_t)number)
             group = json_array_get(list, i);
     if (group == NULL) {
-        (void)fprintf(stderr, "recibo: there is no group %llu now, there are %zu; recibo backlog "
-                              "groups lists them\n",
+        (void)fprintf(stderr,
+                      "recibo: there is no group %llu now, there are %zu; recibo backlog "
+                      "groups lists them\n",
                       (unsigned long long)number, json_array_size(list)); /* nowhere else */
         code = EXIT_NOT_FOUND;
     }
@@ -344,8 +345,8 @@ static int stop(const struct options *options, struct admin_client *client)
 static int check_options(const struct options *options)
 {
     static const char *const ways[] = {"--where", "--apply", "--stop"};
-    static const char *const of_making[] = {"--verdict",     "--response", "--status", "--header",
-                                            "--no-response", "--force"};
+    static const char *const of_making[] = {"--verdict", "--response",    "--status",
+                                            "--header",  "--no-response", "--force"};
     uint32_t count = 0;
     for (size_t i = 0; i < GW_COUNT(ways); i++)
         count += options_has(options, ways[i]);

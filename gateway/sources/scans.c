@@ -80,7 +80,22 @@ static bool start_flow(struct scan *scan, const struct store_row *row)
     return true;
 }
 
-static void ask(struct scan *scan, int64_t after_id);
+/* The time that a scan of this kind goes by; the leases go by id. */
+static int64_t place_of(enum store_scan_kind kind, const struct store_row *row)
+{
+    switch (kind) {
+    case SCAN_EXPIRED:
+        return row->receipt.expire_ms;
+    case SCAN_EVIDENCE:
+        return row->evidence_until_ms;
+    case SCAN_LAPSED:
+    case SCAN_PROBES:
+        break;
+    }
+    return 0;
+}
+
+static void ask(struct scan *scan, int64_t after_ms, int64_t after_id);
 
 static void page_came(struct store_op *op, void *ctx)
 {
@@ -88,20 +103,22 @@ static void page_came(struct store_op *op, void *ctx)
     GW_CAST(scan, ctx, scan, SCAN_TAG);
     scan->is_busy = false;
     uint32_t started = 0;
-    int64_t last_id = 0;
+    int64_t last_ms = 0, last_id = 0;
     if (op->out.status == GW_OK) {
-        while (started < op->out.row_count && start_flow(scan, &op->out.rows[started]))
+        while (started < op->out.row_count && start_flow(scan, &op->out.rows[started])) {
+            last_ms = place_of(scan->kind, &op->out.rows[started]);
             last_id = op->out.rows[started++].id;
+        }
     }
     bool is_full = started == SCAN_ROWS;
     scan->rows_left -= started < scan->rows_left ? started : scan->rows_left;
     arena_free(scan->arena);
     scan->arena = NULL;
     if (is_full && scan->rows_left > 0 && !worker_is_draining(scan->all->worker))
-        ask(scan, last_id);
+        ask(scan, last_ms, last_id);
 }
 
-static void ask(struct scan *scan, int64_t after_id)
+static void ask(struct scan *scan, int64_t after_ms, int64_t after_id)
 {
     const struct worker_ports *ports = worker_ports(scan->all->worker);
     gw_assert(!scan->is_busy);
@@ -116,6 +133,7 @@ static void ask(struct scan *scan, int64_t after_id)
     scan->op.in.scan.kind = scan->kind;
     scan->op.in.scan.now_ms = ports->clock->wall_ms(ports->clock);
     scan->op.in.scan.rows_max = SCAN_ROWS;
+    scan->op.in.scan.after_ms = after_ms;
     scan->op.in.scan.after_id = after_id;
     scan->is_busy = store_submit(ports->store, &scan->op) == GW_OK;
     if (!scan->is_busy) {
@@ -136,7 +154,7 @@ static void round_begins(evutil_socket_t fd, short what, void *ctx)
         if (sources->scans[i].is_busy)
             continue;
         sources->scans[i].rows_left = 20 * SCAN_ROWS; /* a round is bounded: traffic goes on */
-        ask(&sources->scans[i], 0);
+        ask(&sources->scans[i], 0, 0);
     }
     (void)event_add(sources->timer, &tv); /* a pure timer: fails only without memory */
 }
@@ -170,7 +188,7 @@ enum gw_status sources_new(struct worker *worker, struct sources **ret, struct g
 void sources_recover(struct sources *sources, uint32_t rows_max)
 {
     sources->scans[0].rows_left = rows_max;
-    ask(&sources->scans[0], 0);
+    ask(&sources->scans[0], 0, 0);
 }
 
 void sources_start(struct sources *sources)

@@ -88,34 +88,36 @@ class Looks(PageCase):
             if page.run("location.hash") != address:
                 self.go(page, address)
             page.wait("document.querySelector(%r)" % wanted)
-            with self.subTest(view=address):
-                yield address
+            yield address
 
     def test_text_can_be_read_in_both_schemes(self):
         """Every text has the contrast of WCAG AA, light and dark, in every view."""
         self.views()
         for scheme in ("light", "dark"):
             page = self.open(prefers_color_scheme=scheme)
-            for _ in self.each_view(page):
+            for view in self.each_view(page):
                 found = page.run(CONTRAST)
-                self.assertEqual(found["poor"], [], scheme)
-                self.assertGreater(found["seen"], 10)
+                with self.subTest(view=view, scheme=scheme):
+                    self.assertEqual(found["poor"], [])
+                    self.assertGreater(found["seen"], 10)
 
     def test_no_view_is_wider_than_the_screen(self):
         """Nothing makes the page scroll sideways, from 320 to 1600 pixels."""
         self.views()
         page = self.open()
-        for _ in self.each_view(page):
+        for view in self.each_view(page):
             for width in (320, 768, 1120, 1600):
                 page.size(width)
-                self.assertLessEqual(page.run("document.scrollingElement.scrollWidth"), width)
+                with self.subTest(view=view, width=width):
+                    self.assertLessEqual(page.run("document.scrollingElement.scrollWidth"), width)
 
     def test_everything_has_a_name_and_a_place(self):
         """Landmarks, headings in order, captions, scopes, labels, unique ids."""
         self.views()
         page = self.open()
-        for _ in self.each_view(page):
-            self.assertEqual(page.run(UNNAMED), [])
+        for view in self.each_view(page):
+            with self.subTest(view=view):
+                self.assertEqual(page.run(UNNAMED), [])
 
     def test_cards_stay_a_table_for_a_screen_reader(self):
         """On a narrow screen rows look like cards and are still rows with their headings."""

@@ -29,6 +29,7 @@ class Plans(PageCase):
         for text in ("It cannot be found out", "State Unknown, Route create-order", "create-order 7",
                      "Settle 7 operations"):
             page.wait_text(text)
+        self.assertIn("7 operations", page.text(".story"))
         self.assertIn("could not be found out", page.text(".story"))
         self.assertEqual(page.run(ROWS), 5)  # samples
         self.assertEqual(self.states(), ["unknown"] * 7)

@@ -290,7 +290,7 @@ class Pauses(AdminCase):
                 self.assertEqual(self.upstream.sends, sends)
                 route = self.gateway.admin("GET", "/v1/routes")[2]["routes"][0]
                 self.assertEqual((route["paused"], route["pause"]["note"]), (True, "look"))
-                metric = 'recibo_route_paused{route="create-order",why="hand"}'
+                metric = 'recibo_route_paused{route="create-order",why="%s"}' % what[:-1]
                 self.assertEqual(self.gateway.metrics()[metric], 1)
                 self.assertEqual(self.gateway.admin("POST", path + "resume", {"note": "ok"})[0], 200)
                 self.assertEqual(self.gateway.post("new-" + what, {"order": 2}).status, 201)

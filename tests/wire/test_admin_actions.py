@@ -181,6 +181,17 @@ class Contradictions(ActionCase):
                    if name.startswith("recibo_contradictions_total") and "create-order" in name]
         self.assertEqual(counted, [1])
 
+    def test_it_takes_a_freed_key_back(self):
+        """Found twice after "it did not run": the key is in doubt again, and nothing is sent."""
+        operation = self.lose("k1")
+        released = self.settle(operation, "not_executed", force=True)
+        marked = self.act(released, "contradiction",
+                          {"version": released["version"], "note": "found in their list"})
+        self.assertEqual((marked["state"], marked["contradicted"]), ("unknown", True))
+        sends = self.upstream.sends
+        self.assertEqual(self.gateway.post("k1", {"order": "o-k1"}).status, 409)
+        self.assertEqual(self.upstream.sends, sends)
+
     def test_it_needs_a_version_and_a_note(self):
         """Without what was looked at, or why, nothing is marked."""
         operation = self.lose("k1")

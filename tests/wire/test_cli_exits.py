@@ -116,6 +116,8 @@ class Exits(CliCase):
                  (("backlog", "release"), "ID is missing"), (("why",), "ID is missing"),
                  (("backlog", "comment"), "ID is missing"), (("backlog", "probe"), "ID is missing"),
                  (("backlog", "comment", NOBODY), "TEXT is missing"),
+                 (("backlog", "apply"), "PLAN is missing"), (("backlog", "apply", "x", *NOTE), "plan id"),
+                 (("backlog", "apply", *NOTE, "x"), "plan id"),
                  (("pause", *NOTE), "ROUTE is missing"), (("resume", *NOTE), "ROUTE is missing"),
                  (("pause", "r"), "--note is missing"), (("resume", "r"), "--note is missing"),
                  (("backlog", "reopen", NOBODY), "--note is missing"),

@@ -4,11 +4,12 @@ import csv
 import io
 import json
 import os
+import re
 import tarfile
 
 import admin_lib  # noqa: F401 - finds the harness
 from cli_lib import DONE, USAGE, CliCase
-from harness import fin, main, orders, rest
+from harness import fin, main, orders, parallel, rest
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", " =1",
             "\uff1d1", "\uff0b1", "\uff0d1", "\uff201")
@@ -57,8 +58,21 @@ class Csv(CliCase):
         self.assertEqual([row["label.order"] for row in rows[:-1]], list(PLAIN))
         self.assertEqual(rows[-1]["label.order"], "a\\x00\\x1b\\u{202e}b")
 
-    def test_every_row_and_every_label_is_there(self):
-        """More than a page of rows; labels of different routes are columns of their own."""
+    def test_more_than_a_page(self):
+        """Every row of several pages is there once, in exports and in lists."""
+        self.upstream.default = fin()
+        told = parallel(8, lambda n: [self.gateway.post("p%d-%d" % (n, i), {"order": i})
+                                      .get("Idempotency-Operation") for i in range(64)])
+        ids = sorted(each for some in told for each in some)
+        self.assertEqual(len(set(ids)), 512)
+        self.assertEqual(sorted(row["id"] for row in self.rows()), ids)
+        for words in (("backlog", "list"), ("operations",)):
+            listed = re.findall(r"op_\w{26}", self.ask(DONE, *words, "--all"))
+            self.assertEqual(sorted(listed), ids)
+        self.assertIn("512 unknown", self.ask(DONE, "backlog"))
+
+    def test_every_label_is_a_column(self):
+        """Labels of different routes are columns of their own; the rest of a row is as it is."""
         routes = [orders(breaker="none", labels={"order": {"json": "/order"}}),
                   orders(name="other", match={"path": "/other"}, breaker="none",
                          labels={"order": None, "id": {"json": "/order"}}), rest()]

@@ -268,6 +268,10 @@ static const struct bad_case cases[] = {
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nproblem_base: problems\n"),
      "E t.yaml:5:15: problem_base: problems: must be the beginning of a URI, for example "
      "https://example.com/problems/"},
+    {"settle delay",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}}\nsettle_delay: 25h\n"),
+     "E t.yaml:5:15: settle_delay: 25h: is over the maximum 24h"},
     {"key length",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, key: {min: 10, max: 5}}\n"),

@@ -212,6 +212,7 @@ static void check_default_process(const struct conf *conf)
     assert_span(conf->problem_base, "urn:recibo:problem:");
     assert_span(conf->own_prefix, "/.recibo/");
     assert_span(conf->via_name, "recibo");
+    assert_int_equal(conf->settle_delay_ms, 60000);
     assert_int_equal(conf->log_format, CONF_LOG_TEXT);
     assert_int_equal(conf->log_level, 1);
     assert_true(conf_memory_worst(conf) <= conf->limits.memory_max);

@@ -1,0 +1,384 @@
+/* `recibo backlog match`: holds what is unknown against a list that the upstream gave
+ * out, and makes plans of it. It must never settle anything, nor call something executed
+ * that two could mean, nor not executed what the file may only spell differently. */
+#include "gateway/commands/plans_match.h"
+
+#include "gateway/commands/commands.h"
+#include "gateway/commands/listing.h"
+#include "gateway/commands/plans.h"
+#include "gateway/commands/terminal.h"
+#include "gateway/commands/words.h"
+
+#include "base/text.h"
+#include "policy/route.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ARENA_BYTES ((size_t)256 << 20)
+#define PATH_BYTES  ((size_t)64 << 10)
+#define BODY_BYTES  ((size_t)8 << 20)
+#define PLAN_SHARE  10000 /* operations of one plan */
+
+static const struct option_spec specs[] = {
+    {"--column", "NAME", "the column of the file that holds the number", false},
+    {"--label", "NAME", "the label of the operations that holds the same number", false},
+    {"--complete-until", "TIME",
+     "the file has everything that ran until 2026-11-30T04:00:00Z: what is not in it did not",
+     false},
+    PLANS_WHERE,
+    {"--separator", "CHARACTER", "between the columns, if it is no comma: ; or tab", false},
+    {"--dry-run", NULL, "only the tables: no plan, no contradiction", false},
+    {"--note", "TEXT", "for the plans and the contradictions (default: the name of the file)",
+     false},
+};
+
+const struct command_help backlog_match_help = {
+    .synopsis = "recibo backlog match FILE.csv --column NAME --label NAME [OPTIONS]",
+    .text =
+        "Looks for each unknown operation in a list that the upstream gave out (CSV, - is\n"
+        "standard input), by a number that both have, and prints what it found:\n"
+        "  once       it ran: a plan with the verdict executed\n"
+        "  twice      it ran twice: the operation is marked as contradicted, and no plan has it\n"
+        "  not there  it did not run, if the list is complete past its quiet time\n"
+        "             (--complete-until): a plan with the verdict not_executed\n"
+        "What is found only in another spelling, or belongs to several operations, is for a\n"
+        "person. The plans settle nothing by themselves. Exit code 1: something was found twice.\n",
+    .options = specs,
+    .option_count = GW_COUNT(specs),
+    .words_min = 1,
+    .words_max = 1,
+    .words = "FILE.csv",
+    .examples = "  recibo backlog match orders.csv --column ORDER_NO --label order\n"
+                "  recibo backlog match orders.csv --column ORDER_NO --label order \\\n"
+                "      --complete-until 2026-11-30T04:00:00Z --where route=create-order\n",
+};
+
+/* ---- what is unknown ---- */
+
+static int make_path(const struct match *match, struct gw_buf *path)
+{
+    json_t *where = NULL;
+    int code = plans_read_where(match->options, match->client, &where);
+    if (code != -1)
+        return code;
+    /* A buffer that is full stays marked, and is asked once at the end. */
+    (void)gw_buf_add(path, SPAN("/v1/operations?state=unknown&order=oldest&limit=500"));
+    for (void *at = json_object_iter(where); at != NULL; at = json_object_iter_next(where, at)) {
+        const json_t *value = json_object_iter_value(at);
+        if (strcmp(json_object_iter_key(at), "state") == 0)
+            code = options_refuse(match->options, "--where state: it is what is unknown, always");
+        (void)gw_buf_byte(path, '&');
+        client_escape(path, span_str(json_object_iter_key(at)));
+        (void)gw_buf_byte(path, '=');
+        client_escape(path, span_of(json_string_value(value), json_string_length(value)));
+    }
+    json_decref(where);
+    if (code == -1 && path->failed)
+        code = options_refuse(match->options, "--where is too long");
+    return code;
+}
+
+static int take_entry(struct match *match, const json_t *operation)
+{
+    struct match_entry *entry = &match->entries[match->count];
+    struct span id = words_of(operation, "id");
+    const json_t *labels = json_object_get(operation, "labels");
+    if (match->count == MATCH_ENTRIES_MAX)
+        return options_refuse(match->options, "more than %d are unknown; narrow it with --where",
+                              MATCH_ENTRIES_MAX);
+    if (id.len == 0 || id.len >= sizeof(entry->id))
+        return EXIT_FAILED;
+    memcpy(entry->id, id.ptr, id.len);
+    entry->version = (uint32_t)words_number(operation, "version");
+    entry->is_contradicted = words_is_true(operation, "contradicted");
+    struct span label = words_of(labels, options_value(match->options, "--label"));
+    if (!arena_copy(match->arena, label, &entry->label) ||
+        !arena_copy(match->arena, words_of(operation, "route"), &entry->route))
+        return EXIT_FAILED;
+    match->count++;
+    return -1;
+}
+
+static int take_page(struct match *match, const json_t *page)
+{
+    const json_t *operations = json_object_get(page, "operations");
+    int code = -1;
+    for (size_t i = 0; i < json_array_size(operations) && code == -1; i++)
+        code = take_entry(match, json_array_get(operations, i));
+    return code;
+}
+
+static int list_unknown(struct match *match)
+{
+    struct gw_buf path;
+    struct admin_reply reply;
+    gw_buf_init(&path, PATH_BYTES);
+    int code = make_path(match, &path);
+    size_t len = path.len;
+    bool goes_on = code == -1;
+    for (uint32_t i = 0; goes_on && code == -1 && i < MATCH_ENTRIES_MAX; i++) {
+        (void)gw_buf_byte(&path, '\0'); /* there is room: it was asked above */
+        code = client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply);
+        if (code != -1)
+            break;
+        code = take_page(match, reply.json);
+        struct span next = words_of(reply.json, "next");
+        goes_on = next.len > 0;
+        path.len = len;
+        (void)gw_buf_add(&path, SPAN("&cursor="));
+        client_escape(&path, next);
+        client_forget(&reply);
+    }
+    gw_buf_fini(&path);
+    return code;
+}
+
+/* ---- judging ---- */
+
+static void set_unclear(struct match_entry *entry, const char *why)
+{
+    entry->kind = MATCH_UNCLEAR;
+    entry->why = why;
+}
+
+/* By the file alone. */
+static void judge(struct match *match, struct match_entry *entry)
+{
+    const struct match_value *first = NULL, *near = NULL;
+    if (entry->label.len == 0) {
+        set_unclear(entry, "it bears no such label");
+        return;
+    }
+    uint32_t found = match_file_find(&match->file, entry->label, &first);
+    uint32_t spelled = match_file_near(&match->file, entry->label, match->arena, &near);
+    entry->line = first != NULL ? first->line : near != NULL ? near->line : 0;
+    entry->kind = found == 0 ? MATCH_NONE : found == 1 ? MATCH_ONCE : MATCH_TWICE;
+    if (entry->label.len >= LABEL_VALUE_BYTES)
+        set_unclear(entry, "its label may have been cut: it has the most bytes that are kept");
+    else if (spelled > found)
+        set_unclear(entry, found == 0 ? "the file has it in another spelling only"
+                                      : "the file has it in another spelling, too");
+    else if (entry->is_contradicted && entry->kind != MATCH_TWICE)
+        set_unclear(entry, "there is evidence against a verdict already");
+}
+
+/* Others may bear the same number: what ran may have been one of them. */
+static int look_for_others(struct match *match, struct match_entry *entry)
+{
+    struct gw_buf path;
+    struct admin_reply reply;
+    gw_buf_init(&path, PATH_BYTES);
+    (void)gw_buf_add(&path, SPAN("/v1/operations?limit=2&label.")); /* asked once at the end */
+    client_escape(&path, span_str(options_value(match->options, "--label")));
+    (void)gw_buf_byte(&path, '=');
+    client_escape(&path, entry->label);
+    (void)gw_buf_byte(&path, '\0');
+    int code = path.failed ? EXIT_FAILED
+                           : client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply);
+    gw_buf_fini(&path);
+    if (code != -1)
+        return code;
+    if (json_array_size(json_object_get(reply.json, "operations")) > 1)
+        set_unclear(entry, "several operations bear this number: it may have been another one");
+    client_forget(&reply);
+    return -1;
+}
+
+/* Not there: is the file complete past the time at which it could still arrive? */
+static int look_at_quiet_time(struct match *match, struct match_entry *entry)
+{
+    struct gw_buf path;
+    struct admin_reply reply;
+    int64_t quiet_ms;
+    if (match->complete_ms == 0) {
+        entry->why = "the file is not said to be complete (--complete-until)";
+        return -1;
+    }
+    gw_buf_init(&path, 256);
+    listing_path(&path, entry->id, "");
+    int code = client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply);
+    gw_buf_fini(&path);
+    if (code != -1)
+        return code;
+    bool is_past = gw_rfc3339_parse(words_of(reply.json, "quiet_until"), &quiet_ms) &&
+                   quiet_ms <= match->complete_ms;
+    entry->is_planned = is_past;
+    if (!is_past)
+        entry->why = "it could still arrive after the time until which the file is complete";
+    client_forget(&reply);
+    return -1;
+}
+
+static void progress(const struct match *match, uint32_t done, bool is_last)
+{
+    if (!terminal_shows_progress() || (done % 50 != 0 && !is_last))
+        return;
+    (void)fprintf(stderr, "\r%u of %u looked at ", done, match->count); /* only for the eye */
+    if (is_last)
+        (void)fputc('\n', stderr);
+}
+
+static int judge_all(struct match *match)
+{
+    int code = -1;
+    for (uint32_t i = 0; i < match->count && code == -1; i++) {
+        struct match_entry *entry = &match->entries[i];
+        judge(match, entry);
+        if (entry->kind == MATCH_ONCE || entry->kind == MATCH_TWICE)
+            code = look_for_others(match, entry);
+        if (code == -1 && entry->kind == MATCH_NONE)
+            code = look_at_quiet_time(match, entry);
+        entry->is_planned = entry->is_planned || entry->kind == MATCH_ONCE;
+        match->of_kind[entry->kind]++;
+        progress(match, i + 1, i + 1 == match->count);
+    }
+    return code;
+}
+
+/* ---- what comes of it ---- */
+
+static void add_note(const struct match *match, struct gw_buf *body)
+{
+    const char *note = options_value(match->options, "--note");
+    struct gw_buf text;
+    gw_buf_init(&text, 1000);
+    (void)gw_buf_print(&text, "matched with %.500s", match->options->words[0]); /* it fits */
+    (void)gw_buf_add(body, SPAN("\"note\":")); /* asked once at the end */
+    gw_json_string(body, note != NULL ? span_str(note) : gw_buf_span(&text));
+    gw_buf_fini(&text);
+}
+
+static int post_plan(struct match *match, const char *verdict, struct gw_buf *body)
+{
+    struct match_plan *plan = &match->plans[match->plan_count];
+    struct admin_reply reply;
+    if (match->plan_count == MATCH_PLANS_MAX || body->failed)
+        return EXIT_FAILED;
+    int code = client_want(match->client, "POST", "/v1/plans", gw_buf_span(body), &reply);
+    if (code != -1)
+        return code;
+    const json_t *made = json_object_get(reply.json, "plan");
+    struct span id = words_of(made, "id");
+    plan->verdict = verdict;
+    plan->count = (uint32_t)words_number(made, "count");
+    (void)snprintf(plan->id, sizeof(plan->id), "%.*s", (int)id.len, id.ptr); /* 31 bytes */
+    match->plan_count++;
+    client_forget(&reply);
+    return -1;
+}
+
+/* Those of one kind from *at on, as many as one plan takes. */
+static int make_plan(struct match *match, enum match_kind kind, const char *verdict, uint32_t *at)
+{
+    struct gw_buf body;
+    uint32_t count = 0;
+    gw_buf_init(&body, BODY_BYTES);
+    (void)gw_buf_print(&body, "{\"verdict\":\"%s\",", verdict); /* asked once at the end */
+    add_note(match, &body);
+    (void)gw_buf_add(&body, SPAN(",\"operations\":["));
+    for (; *at < match->count && count < PLAN_SHARE; (*at)++) {
+        const struct match_entry *entry = &match->entries[*at];
+        if (entry->kind == kind && entry->is_planned)
+            (void)gw_buf_print(&body, "%s{\"id\":\"%s\",\"version\":%u}", count++ > 0 ? "," : "",
+                               entry->id, entry->version);
+    }
+    (void)gw_buf_add(&body, SPAN("]}"));
+    int code = count == 0 ? -1 : post_plan(match, verdict, &body);
+    gw_buf_fini(&body);
+    return code;
+}
+
+static int mark_contradiction(struct match *match, struct match_entry *entry)
+{
+    struct gw_buf path, body;
+    struct admin_reply reply;
+    gw_buf_init(&path, 256);
+    gw_buf_init(&body, 4096);
+    listing_path(&path, entry->id, "/contradiction");
+    (void)gw_buf_print(&body, "{\"version\":%u,", entry->version); /* small */
+    add_note(match, &body);
+    (void)gw_buf_byte(&body, '}');
+    int code = client_want(match->client, "POST", path.ptr, gw_buf_span(&body), &reply);
+    gw_buf_fini(&path);
+    gw_buf_fini(&body);
+    if (code == -1) {
+        match->bad++;
+        client_forget(&reply);
+    }
+    if (code == EXIT_CHANGED) {
+        entry->why = "it has changed meanwhile, and is not marked";
+        code = -1;
+    }
+    return code;
+}
+
+static int carry_out(struct match *match)
+{
+    static const struct {
+        enum match_kind kind;
+        const char *verdict;
+    } verdicts[] = {{MATCH_ONCE, "executed"}, {MATCH_NONE, "not_executed"}};
+    int code = -1;
+    if (options_has(match->options, "--dry-run"))
+        return -1;
+    for (uint32_t i = 0; i < match->count && code == -1; i++)
+        if (match->entries[i].kind == MATCH_TWICE && !match->entries[i].is_contradicted)
+            code = mark_contradiction(match, &match->entries[i]);
+    for (size_t v = 0; v < GW_COUNT(verdicts); v++)
+        for (uint32_t at = 0; at < match->count && code == -1;)
+            code = make_plan(match, verdicts[v].kind, verdicts[v].verdict, &at);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static int check_options(const struct options *options, int64_t *ret_complete_ms)
+{
+    struct gw_clock *clock = gw_clock_system();
+    const char *until = options_value(options, "--complete-until");
+    if (!options_has(options, "--column"))
+        return options_refuse(options, "--column is missing: which one of the file is it?");
+    if (!options_has(options, "--label"))
+        return options_refuse(options, "--label is missing: which one of the operations is it?");
+    *ret_complete_ms = 0;
+    if (until == NULL)
+        return -1;
+    if (!gw_rfc3339_parse(span_str(until), ret_complete_ms) || *ret_complete_ms <= 0)
+        return options_refuse(options, "--complete-until is a time such as 2026-11-30T04:00:00Z");
+    if (*ret_complete_ms > clock->wall_ms(clock))
+        return options_refuse(options, "--complete-until is in the future: no file knows that yet");
+    return -1;
+}
+
+int backlog_match(int argc, char **argv)
+{
+    struct options options;
+    struct admin_client client;
+    struct match match = {.options = &options, .client = &client};
+    int code = options_parse(&backlog_match_help, argc, argv, &options);
+    if (code == -1)
+        code = check_options(&options, &match.complete_ms);
+    if (code == -1)
+        code = client_open(&options, &client);
+    if (code != -1)
+        return code;
+    match.arena = arena_new(ARENA_BYTES);
+    if (match.arena != NULL)
+        match.entries = arena_take(match.arena, MATCH_ENTRIES_MAX * sizeof(*match.entries));
+    code = match.entries == NULL ? EXIT_FAILED
+                                 : match_file_load(&options, options.words[0], &match.file);
+    if (code == -1)
+        code = list_unknown(&match);
+    if (code == -1)
+        code = judge_all(&match);
+    if (code == -1)
+        code = carry_out(&match);
+    if (code == -1)
+        code = match_print(&match);
+    match_file_free(&match.file);
+    arena_free(match.arena);
+    if (code == -1)
+        code = match.of_kind[MATCH_TWICE] > 0 ? EXIT_FAILED : EXIT_DONE;
+    return code;
+}
