@@ -172,7 +172,7 @@ static void log_change(struct call *call, const struct store_row *row)
 {
     const struct action *action = call->state;
     const struct route_policy *route = call_route(call, row->route);
-    if (action->kind == ACTION_CONTRADICTION && route != NULL)
+    if (action->kind == ACTION_CONTRADICTION)
         atomic_fetch_add(&board_route(call->options->board, route)->contradictions, 1);
     const struct gw_log_pair pairs[] = {{"operation", span_str(row->operation_id), 0},
                                         {"route", row->route, 0},

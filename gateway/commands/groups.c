@@ -23,7 +23,7 @@ const struct command_help backlog_groups_help = {
     .synopsis = "recibo backlog groups [OPTIONS]",
     .text = "Prints what is unknown in groups that look alike: by route, by how the last attempt\n"
             "ended, and by the status that came. The largest comes first. The numbers are those\n"
-            "of this moment: look again before you use one.\n",
+            "of this moment: look again before you use one. Times are in UTC.\n",
     .options = specs,
     .option_count = GW_COUNT(specs),
     .examples = "  recibo backlog groups\n"
@@ -163,9 +163,9 @@ static bool add_group(struct table *table, const json_t *group, int64_t now_ms)
 
 bool groups_print_table(const json_t *groups, const char *route, struct gw_buf *out)
 {
-    static const char *const headers[] = {
-        ">#",         "ROUTE",      "HOW IT ENDED", ">STATUS", ">COUNT", "FIRST (UTC)",
-        "LAST (UTC)", ">LAST HOUR", ">ASKED AGAIN", ">ON IT",  "PROBES"};
+    static const char *const headers[] = {">#",           "ROUTE",  "HOW IT ENDED", ">STATUS",
+                                          ">COUNT",       "FIRST",  "LAST",         ">LAST HOUR",
+                                          ">ASKED AGAIN", ">ON IT", "PROBES"};
     struct gw_clock *clock = gw_clock_system();
     const json_t *list = json_object_get(groups, "groups");
     struct arena *arena = arena_new(GROUPS_TEXT_BYTES);

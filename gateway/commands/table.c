@@ -69,28 +69,51 @@ struct table *table_new(struct arena *arena, const char *const *headers, uint32_
 
 /* ---- printing ---- */
 
+/* How it is printed: widths by terminal; 0 hides a column. */
+struct layout {
+    uint32_t widths[TABLE_COLUMNS_MAX];
+    uint32_t sum; /* with the gaps */
+};
+
+/* Nothing stands in it but "-" and "0". */
+static bool says_nothing(const struct table *table, uint32_t column)
+{
+    for (const struct table_row *row = table->first->next; row != NULL; row = row->next)
+        if (!span_equal(row->cells[column], SPAN("-")) &&
+            !span_equal(row->cells[column], SPAN("0")))
+            return false;
+    return true;
+}
+
 /* The widest column that may become narrower; `columns`: there is none. */
-static uint32_t widest(const struct table *table, const uint32_t *widths)
+static uint32_t widest(const struct table *table, const struct layout *layout)
 {
     uint32_t found = table->columns;
     for (uint32_t i = 1; i < table->columns; i++)
-        if (!table->is_number[i] && widths[i] > NARROWEST &&
-            (found == table->columns || widths[i] > widths[found]))
+        if (!table->is_number[i] && layout->widths[i] > NARROWEST &&
+            (found == table->columns || layout->widths[i] > layout->widths[found]))
             found = i;
     return found;
 }
 
-static void fit(const struct table *table, uint32_t room, uint32_t *widths)
+static void fit(const struct table *table, uint32_t room, struct layout *ret)
 {
-    uint32_t sum = GAP * (table->columns - 1);
+    ret->sum = GAP * (table->columns - 1);
     for (uint32_t i = 0; i < table->columns; i++)
-        sum += widths[i] = table->widths[i];
-    while (room > 0 && sum > room) {
-        uint32_t at = widest(table, widths);
+        ret->sum += ret->widths[i] = table->widths[i];
+    if (room == 0)
+        return;
+    for (uint32_t i = table->columns - 1; i > 0 && ret->sum > room; i--)
+        if (says_nothing(table, i)) {
+            ret->sum -= ret->widths[i] + GAP;
+            ret->widths[i] = 0;
+        }
+    while (ret->sum > room) {
+        uint32_t at = widest(table, ret);
         if (at == table->columns)
             break; /* the terminal folds the lines then */
-        widths[at]--;
-        sum--;
+        ret->widths[at]--;
+        ret->sum--;
     }
 }
 
@@ -120,23 +143,32 @@ static void print_cell(struct gw_buf *out, struct span cell, uint32_t width, enu
                        ""); /* a failed buffer stays marked */
 }
 
+static void print_row(const struct table *table, const struct table_row *row,
+                      const struct layout *layout, struct gw_buf *out)
+{
+    uint32_t last = table->columns - 1;
+    while (last > 0 && layout->widths[last] == 0)
+        last--;
+    for (uint32_t i = 0; i <= last; i++) {
+        struct span cell = row->cells[i];
+        uint32_t width = layout->widths[i], taken = text_columns(cell);
+        int pad = taken < width ? (int)(width - taken) : 0;
+        if (width == 0)
+            continue;
+        /* A failed buffer stays marked. */
+        if (table->is_number[i])
+            (void)gw_buf_print(out, "%*s", pad, "");
+        print_cell(out, cell, width, row == table->first ? STYLE_HEAD : style_of(cell));
+        if (!table->is_number[i] && i < last)
+            (void)gw_buf_print(out, "%*s", pad, "");
+        (void)gw_buf_add(out, i < last ? SPAN("  ") : SPAN("\n"));
+    }
+}
+
 void table_print(const struct table *table, struct gw_buf *out)
 {
-    uint32_t widths[TABLE_COLUMNS_MAX];
-    fit(table, terminal_columns(), widths);
-    for (const struct table_row *row = table->first; row != NULL; row = row->next) {
-        for (uint32_t i = 0; i < table->columns; i++) {
-            struct span cell = row->cells[i];
-            uint32_t taken = text_columns(cell);
-            int pad = taken < widths[i] ? (int)(widths[i] - taken) : 0;
-            bool is_last = i + 1 == table->columns;
-            /* A failed buffer stays marked. */
-            if (table->is_number[i])
-                (void)gw_buf_print(out, "%*s", pad, "");
-            print_cell(out, cell, widths[i], row == table->first ? STYLE_HEAD : style_of(cell));
-            if (!table->is_number[i] && !is_last)
-                (void)gw_buf_print(out, "%*s", pad, "");
-            (void)gw_buf_add(out, is_last ? SPAN("\n") : SPAN("  "));
-        }
-    }
+    struct layout layout;
+    fit(table, terminal_columns(), &layout);
+    for (const struct table_row *row = table->first; row != NULL; row = row->next)
+        print_row(table, row, &layout, out);
 }

@@ -30,11 +30,10 @@ static bool write_reply(struct flow *flow)
     return flow->reply.head.len > 0; /* written by the room `own` */
 }
 
-/* What became of the request, whether or not its caller is still there. */
-static void count(struct flow *flow, bool is_told)
+static void count(struct flow *flow)
 {
     struct board *board = worker_ports(flow->worker)->board;
-    if (flow->problem != PROBLEM_NONE && is_told)
+    if (flow->problem != PROBLEM_NONE)
         board_count_refused(board, flow->problem);
     if (flow->route == NULL)
         return;
@@ -64,14 +63,10 @@ static void log_access(const struct flow *flow)
 
 enum flow_next room_reply(struct flow *flow)
 {
-    if (flow->stage == REPLY_SENT)
+    if (flow->stage == REPLY_SENT || flow->client == NULL || flow->client_gone)
         return flow_go(flow, FLOW_ROOM_leave);
-    if (flow->client == NULL || flow->client_gone) {
-        count(flow, false);
-        return flow_go(flow, FLOW_ROOM_leave);
-    }
     bool written = write_reply(flow);
-    count(flow, true);
+    count(flow);
     log_access(flow);
     flow->stage = REPLY_SENT;
     if (!written) {

@@ -139,13 +139,14 @@ class Verdicts(Guarded):
         return wait_until(has_arrived)
 
     def test_a_late_answer_after_executed(self):
-        """It is kept as evidence beside the verdict, which stands."""
+        """Nobody was told the operator's word yet: the real answer takes its place."""
         now = self.settle_then_answer(answer(400, body=b"no such article"))
         self.assertEqual((now["state"], now["contradicted"], now["settled"]),
-                         ("completed", False, True))
+                         ("completed", False, False))
         self.assertEqual([(item["end"], item["status"]) for item in now["attempts"]],
                          [("answered", 400)])
-        self.assertEqual(self.gateway.post("k1", ORDER).json(), {"ticket": 1})
+        again = self.gateway.post("k1", ORDER)
+        self.assertEqual((again.status, again.body), (400, b"no such article"))
 
     def test_a_late_refusal_after_executed(self):
         """The upstream says that it did not run: the verdict is marked as contradicted."""

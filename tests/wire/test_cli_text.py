@@ -78,7 +78,7 @@ class Terminals(CliCase):
         """No line is wider than the terminal as long as that can be; an id is never cut."""
         ids = [self.lose("k%d" % i, {"order": text})["id"]
                for i, text in enumerate(("x" * 64, "\u65e5\u672c" * 10, "short"))]
-        for columns in (120, 160, 200):
+        for columns in (80, 100, 120, 160, 200):
             _, text = self.on_terminal("backlog", "list", columns=columns, env={"NO_COLOR": "1"})
             lines = text.splitlines()
             self.assertLessEqual(max(map(width, lines)), columns, text)

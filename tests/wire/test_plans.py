@@ -140,6 +140,20 @@ class Making(PlansCase):
             "status": 200, "headers": {"Set-Cookie": "a=b"}})
         self.assertEqual(problem["code"], "body-invalid")
 
+    def test_bounds(self):
+        """So many named operations and so many plans, and no more; both are said."""
+        named = [{"id": NOBODY, "version": 1}] * 20001
+        problem = self.plan(verdict="executed", status=409, operations=named)
+        self.assertEqual(problem["code"], "plan-too-large")
+        plans = [self.plan({"route": "none"}, "executed") for _ in range(200)]
+        problem = self.plan({"route": "none"}, "executed", 503)
+        self.assertEqual(problem["code"], "overloaded")
+        self.assertIn("200 plans", problem["detail"])
+        self.stop(plans[100])
+        self.plan({"route": "none"}, "executed")
+        self.assertEqual(self.gateway.admin("GET", "/v1/plans/" + plans[100]["id"])[0], 404)
+        self.assertEqual(self.look(plans[0])["state"], "draft")
+
     def test_plans_need_the_right(self):
         """Without `settle` a plan can be looked at and nothing else."""
         text, entry = token("viewer", "read", "evidence", "control")
