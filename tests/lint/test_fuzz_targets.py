@@ -35,7 +35,8 @@ PARSERS = {
     "fuzz_retry_after": {"policy/backoff.h": ["retry_after_ms"]},
     "fuzz_route": {"policy/route.h": ["route_pattern_parse", "route_find"]},
     "fuzz_row": {"store/row.h": ["attempts_decode", "labels_decode", "members_decode",
-                                 "message_decode"]},
+                                 "message_decode", "probes_decode"],
+                 "store/plan.h": ["plan_items_decode"]},
     "fuzz_template": {"policy/template.h": ["template_parse", "template_fill"]},
     "fuzz_rules": {"policy/rules.h": ["rule_fits", "glob_fits"],
                    "policy/classify.h": ["classify"]},
@@ -44,8 +45,16 @@ PARSERS = {
 # Named like parsers, and why they need no target of their own.
 EXEMPT = {
     "address_parse": "numeric addresses: inet_pton does the reading",
+    "memory_groups_read": "the process's own memory",
+    "memory_observed_read": "the process's own memory",
+    "memory_plans_read": "the process's own memory",
+    "memory_tally_read": "the process's own memory",
     "options_parse": "the operator's own command line",
     "page_read": "rows of a database; row_check and the decoders are fuzzed",
+    "sqlite_groups_read": "columns of a database; SQLite reads them",
+    "sqlite_observed_read": "columns of a database; SQLite reads them",
+    "sqlite_plans_read": "columns of a database; the packed items are fuzzed",
+    "sqlite_tally_read": "columns of a database; SQLite reads them",
     "print_parse": "hands a body to the readers of policy/, which are fuzzed",
 }
 
