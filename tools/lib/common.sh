@@ -58,6 +58,20 @@ need_command() {
     command -v "$command" >/dev/null || apt_install "$@"
 }
 
+# Prints the path of promtool, taken out of Debian's package without installing the server and
+# the service that come with it. Nothing when it cannot be had: the tests of the alarms say so.
+find_promtool() {
+    local root="$1" where
+    command -v promtool && return
+    where="$root/build/promtool"
+    if [[ ! -x "$where/usr/bin/promtool" ]]; then
+        mkdir -p "$where"
+        (cd "$where" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb .) >/dev/null 2>&1 \
+            || return 0
+    fi
+    printf '%s\n' "$where/usr/bin/promtool"
+}
+
 libevent_too_old() {
     local name version
     for name in "${LIBEVENT_PACKAGES[@]}"; do
