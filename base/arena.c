@@ -16,6 +16,7 @@ struct arena_block {
 struct arena {
     struct arena_block *blocks;
     size_t bytes_max, bytes_used;
+    bool failed;
 };
 
 static size_t round_up(size_t n)
@@ -64,14 +65,18 @@ static struct arena_block *add_block(struct arena *a, size_t need)
 void *arena_take(struct arena *a, size_t bytes)
 {
     gw_assert(a != NULL);
-    if (bytes > a->bytes_max - a->bytes_used)
+    if (bytes > a->bytes_max - a->bytes_used) {
+        a->failed = true;
         return NULL;
+    }
     size_t need = round_up(bytes == 0 ? 1 : bytes);
     struct arena_block *block = a->blocks;
     if (block == NULL || block->cap - block->used < need)
         block = add_block(a, need);
-    if (block == NULL)
+    if (block == NULL) {
+        a->failed = true;
         return NULL;
+    }
     char *ptr = (char *)block + header_bytes + block->used;
     block->used += need;
     a->bytes_used += bytes;
@@ -108,6 +113,11 @@ struct span arena_print(struct arena *a, const char *fmt, ...)
     }
     va_end(again);
     return text;
+}
+
+bool arena_has_failed(const struct arena *a)
+{
+    return a->failed;
 }
 
 size_t arena_used(const struct arena *a)

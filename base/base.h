@@ -35,9 +35,24 @@ static inline bool span_equal(struct span a, struct span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* As bytes; a prefix comes first. For sorting: negative, 0 or positive. */
+static inline int span_order(struct span a, struct span b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len == 0 ? 0 : memcmp(a.ptr, b.ptr, len);
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
 static inline char gw_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+/* Of a hexadecimal digit in either case; -1: it is none. */
+static inline int gw_hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = gw_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* ASCII case only; header names and media types need no more. */

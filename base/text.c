@@ -15,22 +15,14 @@ void gw_hex(const void *bytes, size_t len, char *ret_text)
     ret_text[2 * len] = '\0';
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = gw_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool gw_hex_decode(struct span text, void *ret_bytes, size_t len)
 {
     uint8_t *to = ret_bytes;
     if (text.len != 2 * len)
         return false;
     for (size_t i = 0; i < len; i++) {
-        int high = hex_value(text.ptr[2 * i]);
-        int low = hex_value(text.ptr[2 * i + 1]);
+        int high = gw_hex_value(text.ptr[2 * i]);
+        int low = gw_hex_value(text.ptr[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         to[i] = (uint8_t)(high << 4 | low);
@@ -97,9 +89,10 @@ bool gw_parse_u64(struct span text, uint64_t *ret)
     return true;
 }
 
+static const char base32_digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
 void gw_base32(const uint8_t bytes[16], char ret_text[27])
 {
-    static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
     unsigned buffer = 0, bits = 0, at = 0, out = 0;
     while (out < 26) {
         if (bits < 5) {
@@ -108,10 +101,18 @@ void gw_base32(const uint8_t bytes[16], char ret_text[27])
             bits += 8;
         }
         bits -= 5;
-        ret_text[out++] = alphabet[(buffer >> bits) & 31];
+        ret_text[out++] = base32_digits[(buffer >> bits) & 31];
         buffer &= (1u << bits) - 1;
     }
     ret_text[26] = '\0';
+}
+
+bool gw_base32_is_sound(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (memchr(base32_digits, text.ptr[i], sizeof(base32_digits) - 1) == NULL)
+            return false;
+    return true;
 }
 
 static void split_time(int64_t wall_ms, struct tm *ret_tm)

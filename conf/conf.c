@@ -158,7 +158,7 @@ static enum gw_status read_all(int fd, struct gw_buf *out)
         if (got == 0)
             return GW_OK;
         if (!gw_buf_add(out, span_of(piece, (size_t)got)))
-            return GW_LIMIT;
+            return (size_t)got > out->bytes_max - out->len ? GW_LIMIT : GW_NOMEM;
     }
 }
 
@@ -178,6 +178,8 @@ static enum gw_status read_file(const char *path, struct findings *findings, str
         note(findings, "is a folder, not a file");
     else if ((status = read_all(fd, out)) == GW_LIMIT)
         note(findings, "is larger than 1 MiB");
+    else if (status == GW_NOMEM)
+        note(findings, "there is not enough memory to load it");
     else if (status != GW_OK)
         note(findings, "cannot be read");
     (void)close(fd); /* read only */
@@ -205,8 +207,9 @@ enum gw_status conf_load(const char *path, struct conf **ret_conf, struct conf_r
     *ret_report = (struct conf_report){0};
     gw_buf_init(&text, YAML_TEXT_BYTES_MAX);
     enum gw_status status = read_file(path, &early, &text);
-    if (status == GW_OK && !folder_of(path, &folder))
-        folder = NULL; /* a pipe has none: relative paths stay as they are */
+    /* A pipe has no folder: relative paths stay as they are. */
+    if (status == GW_OK && !folder_of(path, &folder) && errno == ENOMEM)
+        status = GW_NOMEM;
     if (status == GW_OK)
         status = conf_build(&(struct conf_source){.text = gw_buf_span(&text),
                                                   .name = path,

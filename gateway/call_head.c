@@ -81,6 +81,8 @@ static bool is_given_to_id(const struct flow *flow, struct span name)
     static const struct span of_body[] = {
         {"Content-Digest", 14}, {"Repr-Digest", 11}, {"Digest", 6}, {"Content-MD5", 11}};
     const struct add_id_policy *add_id = &flow->route->add_id;
+    if (flow->route->mode != ROUTE_ENFORCE)
+        return false; /* what passes names no operation: the field is the caller's own */
     if (add_id->to == ADD_ID_HEADER)
         return header_same_cgi_name(name, add_id->header);
     for (size_t i = 0; flow->splice.is_on && i < GW_COUNT(of_body); i++)
@@ -214,6 +216,12 @@ static bool add_framing(struct flow *flow, enum call_framing framing, uint64_t l
     return true;
 }
 
+/* What was put together without memory may be cut short: such a head must not leave. */
+static bool end_head(struct flow *flow)
+{
+    return http1_write_end_of_head(&flow->call_head) && !arena_has_failed(flow->arena);
+}
+
 bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t length)
 {
     const struct http_head *head = flow->head;
@@ -235,7 +243,7 @@ bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t leng
         return false;
     return add_operation_id(flow) && add_via(flow) && add_hops_left(flow) &&
            forwarded_write(flow) && add_trace(flow) && add_framing(flow, framing, length) &&
-           http1_write_end_of_head(&flow->call_head);
+           end_head(flow);
 }
 
 bool call_head_write_probe(struct flow *flow, struct span target)
@@ -251,6 +259,5 @@ bool call_head_write_probe(struct flow *flow, struct span target)
            http1_write_request_line(&flow->call_head, SPAN("GET"), whole) &&
            add(flow, SPAN("Host"), host) && add(flow, SPAN("Accept"), SPAN("*/*")) &&
            add(flow, SPAN("Accept-Encoding"), SPAN("identity")) && add_via(flow) &&
-           add_trace(flow) && add_framing(flow, CALL_NO_BODY, 0) &&
-           http1_write_end_of_head(&flow->call_head);
+           add_trace(flow) && add_framing(flow, CALL_NO_BODY, 0) && end_head(flow);
 }

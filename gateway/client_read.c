@@ -81,8 +81,10 @@ static void body_came(struct client *client, struct span piece)
     client->body_bytes += piece.len;
     switch (client->state) {
     case CLIENT_BODY:
-        if (client->body_bytes > client->body_bytes_max || !gw_buf_add(&flow->body, piece))
+        if (client->body_bytes > client->body_bytes_max)
             body_ends(client, BODY_TOO_LARGE);
+        else if (!gw_buf_add(&flow->body, piece))
+            body_ends(client, BODY_NO_MEMORY);
         break;
     case CLIENT_STREAM:
         client_set_timer(client, worker_conf(client->worker)->limits.idle_time_ms);
@@ -125,12 +127,17 @@ static void stream_breaks(struct client *client, enum problem problem)
     client->flow->stream_events->broken(client->flow, problem);
 }
 
+static enum body_state body_state_of(uint16_t fault_status)
+{
+    return fault_status == 413 ? BODY_TOO_LARGE : fault_status == 503 ? BODY_NO_MEMORY : BODY_BAD;
+}
+
 static void message_broke(struct client *client)
 {
     client->message_done = false;
     client->close_after = true;
     if (client->state == CLIENT_BODY)
-        body_ends(client, client->parser.fault.status == 413 ? BODY_TOO_LARGE : BODY_BAD);
+        body_ends(client, body_state_of(client->parser.fault.status));
     else if (client->state == CLIENT_IDLE || client->state == CLIENT_HEAD)
         refuse(client, problem_of_fault(client->parser.fault.status), client->parser.fault.text);
     else if (client->state == CLIENT_STREAM)

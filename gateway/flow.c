@@ -97,8 +97,11 @@ enum flow_next flow_go(struct flow *flow, enum flow_room next)
 enum flow_next flow_refuse(struct flow *flow, enum problem problem, struct span detail)
 {
     gw_assert(problem != PROBLEM_NONE);
-    flow->problem = problem;
-    flow->problem_detail = detail;
+    /* Before anything is known of the key, what was read without memory is no fault of the
+     * caller's. Later the receipt speaks, whatever is missing. */
+    bool is_misread = flow->room < FLOW_ROOM_claim && arena_has_failed(flow->arena);
+    flow->problem = is_misread ? PROBLEM_OVERLOADED : problem;
+    flow->problem_detail = is_misread ? SPAN("") : detail;
     return flow_go(flow, FLOW_ROOM_reply);
 }
 

@@ -33,7 +33,15 @@ struct worker;
 struct flow;
 struct client; /* gateway/client.h: the caller's connection; a test's fake */
 
-enum body_state { BODY_NONE, BODY_WHOLE, BODY_TOO_LARGE, BODY_TIMEOUT, BODY_BAD, BODY_GONE };
+enum body_state {
+    BODY_NONE,
+    BODY_WHOLE,
+    BODY_TOO_LARGE,
+    BODY_TIMEOUT,
+    BODY_BAD,
+    BODY_GONE,
+    BODY_NO_MEMORY
+};
 
 /* A reply ready to leave; lives in the flow until the client has taken it. */
 struct reply {

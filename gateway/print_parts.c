@@ -63,13 +63,6 @@ bool print_form_text(struct flow *flow, const struct parsed_body *body, struct s
     return ok;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'                         ? c - '0'
-           : (gw_lower(c) >= 'a' && gw_lower(c) <= 'f') ? gw_lower(c) - 'a' + 10
-                                                        : -1;
-}
-
 /* Escapes decoded once: /orders/%31 and /orders/1 name the same thing. */
 bool print_path_text(const struct flow *flow, struct span name, struct span *ret_text)
 {
@@ -83,9 +76,9 @@ bool print_path_text(const struct flow *flow, struct span name, struct span *ret
             return false;
         for (size_t at = 0; at < raw.len; at++) {
             bool escaped = raw.ptr[at] == '%' && at + 2 < raw.len &&
-                           hex_digit(raw.ptr[at + 1]) >= 0 && hex_digit(raw.ptr[at + 2]) >= 0;
-            room[len++] = escaped ? (char)(unsigned char)(hex_digit(raw.ptr[at + 1]) * 16 +
-                                                          hex_digit(raw.ptr[at + 2]))
+                           gw_hex_value(raw.ptr[at + 1]) >= 0 && gw_hex_value(raw.ptr[at + 2]) >= 0;
+            room[len++] = escaped ? (char)(unsigned char)(gw_hex_value(raw.ptr[at + 1]) * 16 +
+                                                          gw_hex_value(raw.ptr[at + 2]))
                                   : raw.ptr[at];
             at += escaped ? 2 : 0;
         }

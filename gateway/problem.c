@@ -106,10 +106,10 @@ enum problem problem_by_code(struct span code)
 
 enum problem problem_of_fault(uint16_t status)
 {
-    static const enum problem by_status[] = {
-        PROBLEM_REQUEST_TIMEOUT, PROBLEM_TOO_LARGE,         PROBLEM_URI_TOO_LONG,
-        PROBLEM_EXPECTATION,     PROBLEM_HEADERS_TOO_LARGE, PROBLEM_NOT_IMPLEMENTED,
-        PROBLEM_VERSION};
+    static const enum problem by_status[] = {PROBLEM_REQUEST_TIMEOUT,   PROBLEM_TOO_LARGE,
+                                             PROBLEM_URI_TOO_LONG,      PROBLEM_EXPECTATION,
+                                             PROBLEM_HEADERS_TOO_LARGE, PROBLEM_NOT_IMPLEMENTED,
+                                             PROBLEM_OVERLOADED,        PROBLEM_VERSION};
     for (size_t i = 0; i < GW_COUNT(by_status); i++)
         if (problem_status(by_status[i]) == status)
             return by_status[i];

@@ -9,14 +9,6 @@
 #define FORM_AT_END      -1 /* below every byte, so that a prefix sorts first */
 #define FORM_ESCAPE_SIZE 3  /* a percent sign and two digits */
 
-static int form_hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = gw_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Where the run of bytes other than `stop` ends. */
 static size_t form_run(struct span body, size_t at, size_t end, char stop)
 {
@@ -42,8 +34,8 @@ static bool form_check(struct span body, size_t at, size_t end, struct json_faul
     for (; at < end; at++) {
         if (body.ptr[at] != '%')
             continue;
-        if (end - at < FORM_ESCAPE_SIZE || form_hex(body.ptr[at + 1]) < 0 ||
-            form_hex(body.ptr[at + 2]) < 0) {
+        if (end - at < FORM_ESCAPE_SIZE || gw_hex_value(body.ptr[at + 1]) < 0 ||
+            gw_hex_value(body.ptr[at + 2]) < 0) {
             *ret_fault = (struct json_fault){at, "a % in the form lacks its two hex digits"};
             return false;
         }
@@ -94,7 +86,7 @@ static int form_next(struct span *rest)
     int byte = c == '+' ? ' ' : (unsigned char)c;
     if (c == '%') {
         gw_assert(rest->len >= FORM_ESCAPE_SIZE); /* form_check has seen it */
-        byte = form_hex(rest->ptr[1]) << 4 | form_hex(rest->ptr[2]);
+        byte = gw_hex_value(rest->ptr[1]) << 4 | gw_hex_value(rest->ptr[2]);
         gw_assert(byte >= 0);
         taken = FORM_ESCAPE_SIZE;
     }

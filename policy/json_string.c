@@ -8,14 +8,6 @@
 #define UNICODE_ESCAPE_BYTES 6  /* backslash, u, four hex digits */
 #define STRING_AT_END        -1 /* below every byte, so that a prefix sorts first */
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = gw_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A \uHHHH at the front of `text`. */
 static bool unicode_escape_read(struct span text, uint32_t *ret_unit)
 {
@@ -23,7 +15,7 @@ static bool unicode_escape_read(struct span text, uint32_t *ret_unit)
     if (text.len < UNICODE_ESCAPE_BYTES || text.ptr[0] != '\\' || text.ptr[1] != 'u')
         return false;
     for (size_t i = SHORT_ESCAPE_BYTES; i < UNICODE_ESCAPE_BYTES; i++) {
-        int digit = hex_value(text.ptr[i]);
+        int digit = gw_hex_value(text.ptr[i]);
         if (digit < 0)
             return false;
         unit = unit << 4 | (uint32_t)digit;
@@ -158,8 +150,8 @@ static size_t escape_bytes(struct span text)
 {
     if (text.len < UNICODE_ESCAPE_BYTES || text.ptr[1] != 'u')
         return SHORT_ESCAPE_BYTES;
-    bool is_high =
-        gw_lower(text.ptr[2]) == 'd' && hex_value(text.ptr[3]) >= 8 && hex_value(text.ptr[3]) < 12;
+    bool is_high = gw_lower(text.ptr[2]) == 'd' && gw_hex_value(text.ptr[3]) >= 8 &&
+                   gw_hex_value(text.ptr[3]) < 12;
     return is_high ? (size_t)2 * UNICODE_ESCAPE_BYTES : UNICODE_ESCAPE_BYTES;
 }
 

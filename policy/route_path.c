@@ -5,19 +5,11 @@
 
 /* ---- bytes ---- */
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = gw_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool path_escape_at(struct span path, size_t at, char *ret_byte)
 {
     if (at >= path.len || path.len - at < 3 || path.ptr[at] != '%')
         return false;
-    int high = hex_value(path.ptr[at + 1]), low = hex_value(path.ptr[at + 2]);
+    int high = gw_hex_value(path.ptr[at + 1]), low = gw_hex_value(path.ptr[at + 2]);
     if (high < 0 || low < 0)
         return false;
     *ret_byte = (char)(unsigned char)(high * 16 + low);

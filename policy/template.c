@@ -24,11 +24,6 @@ static bool holds(struct span text, char c)
     return false;
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (gw_lower(c) >= 'a' && gw_lower(c) <= 'f');
-}
-
 static bool is_unreserved(char c)
 {
     return (gw_lower(c) >= 'a' && gw_lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -41,7 +36,8 @@ static const char *literal_fault(struct span text, size_t at)
     char c = text.ptr[at];
     if (c == '}')
         return "} without {; as a character it is written %7D";
-    if (c == '%' && (at + 2 >= text.len || !is_hex(text.ptr[at + 1]) || !is_hex(text.ptr[at + 2])))
+    if (c == '%' && (at + 2 >= text.len || gw_hex_value(text.ptr[at + 1]) < 0 ||
+                     gw_hex_value(text.ptr[at + 2]) < 0))
         return "% must be followed by two hex digits";
     if (c == '#')
         return "# begins what is never sent; as a character it is written %23";

@@ -29,6 +29,16 @@ size_t utf8_sequence(struct span text, size_t at)
     return len;
 }
 
+bool utf8_is_sound(struct span text)
+{
+    size_t at = 0, len = 1;
+    while (at < text.len && len > 0) {
+        len = utf8_sequence(text, at);
+        at += len;
+    }
+    return len > 0;
+}
+
 size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_BYTES_MAX])
 {
     gw_assert(code_point <= 0x10FFFF);

@@ -18,16 +18,9 @@ static const struct store_row **unknown_rows(const struct memory_store *m, size_
     return rows;
 }
 
-static int compare_span(struct span a, struct span b)
-{
-    size_t shorter = a.len < b.len ? a.len : b.len;
-    int order = shorter == 0 ? 0 : memcmp(a.ptr, b.ptr, shorter);
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_group(const struct store_row *x, const struct store_row *y)
 {
-    int order = compare_span(x->route, y->route);
+    int order = span_order(x->route, y->route);
     if (order == 0)
         order = (x->end > y->end) - (x->end < y->end);
     return order != 0 ? order : (x->status > y->status) - (x->status < y->status);
@@ -81,8 +74,7 @@ static bool add_group(struct store_op *op, const struct store_row *const *rows, 
         count_row(entry, rows[i]);
     int64_t since_ms = op->in.groups.since_ms;
     for (size_t i = count; i > 0 && rows[i - 1]->created_ms > since_ms; i--)
-        if (entry->grown < STORE_GROWN_MAX)
-            entry->grown++;
+        entry->grown++;
     return true;
 }
 
@@ -129,10 +121,23 @@ static int compare_entries(const void *a, const void *b)
     const struct group_entry *x = a, *y = b;
     if (x->count != y->count)
         return x->count < y->count ? 1 : -1;
-    int order = compare_span(x->route, y->route);
+    int order = span_order(x->route, y->route);
     if (order == 0)
         order = (x->end > y->end) - (x->end < y->end);
     return order != 0 ? order : (x->status > y->status) - (x->status < y->status);
+}
+
+/* As far as a database would have counted. */
+static void cut_growth(struct store_op *op)
+{
+    uint64_t counted = 0;
+    for (uint32_t i = 0; i < op->out.group_count; i++) {
+        struct group_entry *entry = &op->out.groups[i];
+        uint64_t most = op_grown_max(op, i, counted);
+        entry->grown_is_cut = entry->grown > most;
+        entry->grown = entry->grown_is_cut ? most : entry->grown;
+        counted += entry->grown;
+    }
 }
 
 enum gw_status memory_groups_read(struct store_backend *backend, struct store_op *op,
@@ -145,5 +150,6 @@ enum gw_status memory_groups_read(struct store_backend *backend, struct store_op
         qsort(op->out.groups, op->out.group_count, sizeof(*op->out.groups), compare_entries);
     if (op->out.group_count > STORE_GROUPS_MAX)
         op->out.group_count = STORE_GROUPS_MAX;
+    cut_growth(op);
     return GW_OK;
 }

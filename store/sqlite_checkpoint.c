@@ -8,6 +8,8 @@
 #include "base/fault.h"
 #include "store/sqlite.h"
 
+#include <limits.h>
+
 #define PASSES_MAX      6
 #define FRAMES_LEFT_MAX 64
 
@@ -63,6 +65,10 @@ static enum gw_status pass(struct sqlite_store *s, sqlite3 *db, int *ret_left, s
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &written);
     if (rc == SQLITE_IOERR_FSYNC)
         return stop_for_good(s, err);
+    if (rc == SQLITE_BUSY) { /* somebody who only reads was in the way: the next round will do */
+        *ret_left = INT_MAX;
+        return GW_OK;
+    }
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "writing back the log of", err);
     *ret_left = frames > written ? frames - written : 0;

@@ -78,17 +78,18 @@ static enum gw_status read_oldest(struct sqlite_store *s, struct group_entry *en
 
 /* The last one, and from there back all that came since `since_ms`. */
 static enum gw_status read_newest(struct sqlite_store *s, struct group_entry *entry,
-                                  int64_t since_ms, struct gw_error *err)
+                                  int64_t since_ms, uint64_t grown_max, struct gw_error *err)
 {
     sqlite3_stmt *statement = s->statements[SQL_GROUP_NEWEST];
     bind_group(statement, entry);
-    sqlite_bind_int(statement, 4, STORE_GROWN_MAX);
+    sqlite_bind_int(statement, 4, (int64_t)grown_max + 1);
     int rc = sqlite3_step(statement);
     enum gw_status status = GW_OK;
     if (rc == SQLITE_ROW)
         entry->last_ms = sqlite_int(statement, 0);
     while (rc == SQLITE_ROW && sqlite_int(statement, 0) > since_ms) {
-        entry->grown++;
+        entry->grown_is_cut = entry->grown == grown_max;
+        entry->grown += entry->grown_is_cut ? 0 : 1;
         rc = sqlite3_step(statement);
     }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
@@ -103,11 +104,14 @@ enum gw_status sqlite_groups_read(struct store_backend *backend, struct store_op
     struct sqlite_store *s = sqlite_of(backend);
     sqlite_bind_int(s->statements[SQL_GROUPS], 1, STORE_GROUPS_MAX);
     enum gw_status status = sqlite_read_all(s, s->statements[SQL_GROUPS], op, take_group, err);
+    uint64_t counted = 0;
     for (uint32_t i = 0; i < op->out.group_count && status == GW_OK; i++) {
         struct group_entry *entry = &op->out.groups[i];
         status = read_oldest(s, entry, err);
         if (status == GW_OK)
-            status = read_newest(s, entry, op->in.groups.since_ms, err);
+            status = read_newest(s, entry, op->in.groups.since_ms, op_grown_max(op, i, counted),
+                                 err);
+        counted += entry->grown;
     }
     return status;
 }

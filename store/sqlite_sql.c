@@ -1,10 +1,12 @@
 /* SQL texts with words in braces filled in, so that states and columns have one
  * definition each; and the statements of service, prepared. */
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "store/sqlite.h"
 
+#define PREPARE_WORDS 96
 #define SQL_BYTES_MAX 8192
 
 static const char *const texts[SQL_COUNT] = {
@@ -103,7 +105,11 @@ static enum gw_status prepare_one(struct sqlite_store *s, enum sqlite_sql which,
         return status;
     int rc = sqlite3_prepare_v3(s->db, scratch->ptr, (int)scratch->len, SQLITE_PREPARE_PERSISTENT,
                                 &s->statements[which], NULL);
-    return rc == SQLITE_OK ? GW_OK : sqlite_fail(s, rc, scratch->ptr, err);
+    if (rc == SQLITE_OK)
+        return GW_OK;
+    char doing[PREPARE_WORDS];
+    (void)snprintf(doing, sizeof(doing), "preparing \"%.60s...\" in", scratch->ptr); /* it fits */
+    return sqlite_fail(s, rc, doing, err);
 }
 
 enum gw_status sqlite_prepare(struct sqlite_store *s, struct gw_error *err)

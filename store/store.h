@@ -27,7 +27,7 @@ enum store_op_kind {
     STORE_PAUSES,   /* all pauses */
     STORE_TALLY,    /* unknowns by route, with the oldest */
     STORE_NOTE,     /* in.note: one more audit entry of an operation, which stays as it is */
-    STORE_GROUPS,   /* in.groups: unknowns by route, end and status */
+    STORE_GROUPS,   /* in.groups: unknowns by route, end and status, the largest first */
     STORE_PLAN_SET, /* in.plan: insert or replace */
     STORE_PLAN_GET, /* in.find: by plan id, with its entries and its answer */
     STORE_PLANS,    /* the last ones, newest first, without entries and answers */
@@ -85,12 +85,14 @@ struct group_entry {
     uint64_t asked;   /* of them: a caller has asked again and waits for an outcome */
     uint64_t claimed; /* of them: somebody is on it */
     uint64_t probes[PROBE_RESULT_COUNT]; /* by the result of the last probe */
-    uint64_t grown;                      /* created after in.groups.since_ms; stops counting at
-                                          * STORE_GROWN_MAX */
+    uint64_t grown;      /* created after in.groups.since_ms; stops at STORE_GROWN_MAX, and
+                          * where all groups together have STORE_GROWN_SUM_MAX */
+    bool grown_is_cut;   /* it stopped: there are more */
     int64_t first_ms, last_ms;           /* when the first and the last row were created */
 };
 #define STORE_GROUPS_MAX 1024
 #define STORE_GROWN_MAX  10000
+#define STORE_GROWN_SUM_MAX 20000 /* rows that one operation looks at for this, in all groups */
 
 /* Many verdicts at once (SPEC 4): made first, looked at, then applied. */
 enum plan_state {
@@ -144,6 +146,9 @@ struct observation {
 };
 #define OBSERVED_TARGET_BYTES 200
 #define OBSERVED_ROWS_MAX     1000000 /* kept; the oldest give way */
+/* Spans into the arena; false: it is full, and what was copied of it is its loss. */
+GW_MUST_CHECK bool observation_copy(struct arena *arena, const struct observation *from,
+                                    struct observation *ret);
 
 /* Empty spans and zeros mean: any. */
 enum filter_claim { CLAIM_ANY, CLAIM_SOME, CLAIM_NONE };

@@ -146,6 +146,10 @@ struct audit_entry *op_add_audit(struct store_op *op);
 struct pause_entry *op_add_pause(struct store_op *op);
 struct tally_entry *op_add_tally(struct store_op *op);
 struct group_entry *op_add_group(struct store_op *op);
+/* GROUPS: how far `grown` of the group at this place is counted, when those before it have
+ * `counted` together. Each group behind it keeps a share: a small one is never left out
+ * because a large one grows. */
+uint64_t op_grown_max(const struct store_op *op, uint32_t at, uint64_t counted);
 struct plan_entry *op_add_plan(struct store_op *op);
 struct observation *op_add_observation(struct store_op *op);
 GW_MUST_CHECK bool audit_copy(struct arena *arena, const struct audit_entry *from,
@@ -154,8 +158,6 @@ GW_MUST_CHECK bool pause_copy(struct arena *arena, const struct pause_entry *fro
                               struct pause_entry *ret);
 GW_MUST_CHECK bool plan_copy(struct arena *arena, const struct plan_entry *from,
                              struct plan_entry *ret);
-GW_MUST_CHECK bool observation_copy(struct arena *arena, const struct observation *from,
-                                    struct observation *ret);
 /* May this observation come from a disk, or go to one? */
 GW_MUST_CHECK enum gw_status observation_check(const struct observation *seen,
                                                struct gw_error *err);

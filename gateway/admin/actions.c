@@ -32,23 +32,18 @@ static void print_operation(struct call *call, const struct store_row *row)
     const struct action *action = call->state;
     if (action->kind == ACTION_PROBE) {
         call_begin(call, 202);
-        writer_open(&call->json, "operation", '{');
-        operation_print_members(call, row, false);
-        writer_close(&call->json, '}');
+        operation_end(call, row);
     } else {
         call_begin(call, 200);
         operation_print_members(call, row, false);
         visible_print(call, row);
+        call_end(call);
     }
-    call_end(call);
 }
 
 static enum judgement refuse(struct call *call, const struct store_row *row)
 {
-    writer_open(&call->json, "operation", '{');
-    operation_print_members(call, row, false);
-    writer_close(&call->json, '}');
-    call_end(call);
+    operation_end(call, row);
     return JUDGED_ANSWERED;
 }
 

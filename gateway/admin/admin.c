@@ -67,10 +67,13 @@ static enum gw_status start_inbox(struct admin *admin, struct gw_error *err)
     return GW_OK;
 }
 
-static enum gw_status start_plans(struct admin *admin, struct gw_error *err)
+static enum gw_status start_sources(struct admin *admin, struct gw_error *err)
 {
     admin->plans = plans_new(admin);
-    return admin->plans != NULL ? GW_OK : gw_error_set(err, GW_NOMEM, "out of memory");
+    admin->history = history_new(admin, HISTORY_EVERY_MS);
+    return admin->plans != NULL && admin->history != NULL
+               ? GW_OK
+               : gw_error_set(err, GW_NOMEM, "out of memory");
 }
 
 enum gw_status admin_new(const struct admin_options *options, struct admin **ret_admin,
@@ -86,7 +89,7 @@ enum gw_status admin_new(const struct admin_options *options, struct admin **ret
     if (status == GW_OK)
         status = start_inbox(admin, err);
     if (status == GW_OK)
-        status = start_plans(admin, err);
+        status = start_sources(admin, err);
     if (status == GW_OK)
         status = listener_bind(&admin->listener, admin->http, &options->conf->admin, err);
     if (status != GW_OK) {
@@ -151,9 +154,12 @@ void admin_free(struct admin *admin)
         listener_close(&admin->listener, admin->http);
     if (admin->plans != NULL)
         plans_close(admin->plans);
+    if (admin->history != NULL)
+        history_close(admin->history);
     if (admin->inbox_event != NULL)
         finish_calls(admin);
     plans_free(admin->plans);
+    history_free(admin->history);
     gw_assert(admin->calls == 0);
     if (admin->http != NULL)
         evhttp_free(admin->http);

@@ -49,16 +49,12 @@ static void look_at_peer(const struct call *call, struct caller_peer *ret)
 
 bool caller_person_is_sound(struct span name)
 {
-    size_t at = 0;
     if (name.len == 0 || name.len > CALLER_PERSON_BYTES_MAX)
         return false;
-    while (at < name.len) {
-        size_t len = utf8_sequence(name, at);
-        if (len == 0 || (unsigned char)name.ptr[at] < 0x20 || name.ptr[at] == 0x7f)
+    for (size_t i = 0; i < name.len; i++)
+        if ((unsigned char)name.ptr[i] < 0x20 || name.ptr[i] == 0x7f)
             return false;
-        at += len;
-    }
-    return true;
+    return utf8_is_sound(name);
 }
 
 /* The owner of this process and root may do what they like with it anyway; the

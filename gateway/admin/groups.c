@@ -2,33 +2,11 @@
  * nothing. */
 #include "gateway/admin/call.h"
 
-#include <stdlib.h>
-
 #define GROWTH_MS ((int64_t)3600 * 1000)
 
 static int64_t number(uint64_t count)
 {
     return (int64_t)(count & INT64_MAX);
-}
-
-static int compare_spans(struct span a, struct span b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len == 0 ? 0 : memcmp(a.ptr, b.ptr, len);
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
-/* The largest first; equal ones in an order that stays. */
-static int compare(const void *left, const void *right)
-{
-    const struct group_entry *a = left, *b = right;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    int order = compare_spans(a->route, b->route);
-    if (order != 0)
-        return order;
-    return a->end != b->end ? (a->end > b->end ? 1 : -1)
-                            : (a->status > b->status) - (a->status < b->status);
 }
 
 static void print_group(struct json_writer *json, const struct group_entry *group, uint32_t at)
@@ -48,6 +26,7 @@ static void print_group(struct json_writer *json, const struct group_entry *grou
     writer_time(json, "first_at", group->first_ms);
     writer_time(json, "last_at", group->last_ms);
     writer_number(json, "grown_last_hour", number(group->grown));
+    writer_bool(json, "grown_is_cut", group->grown_is_cut);
     writer_number(json, "clients_waiting", number(group->asked));
     writer_number(json, "claimed", number(group->claimed));
     writer_open(json, "probes", '{');
@@ -59,15 +38,13 @@ static void print_group(struct json_writer *json, const struct group_entry *grou
 
 static void on_groups(struct call *call)
 {
-    struct group_entry *groups = call->op.out.groups;
+    const struct group_entry *groups = call->op.out.groups;
     uint32_t count = call->op.out.group_count;
     uint64_t unknown = 0;
     if (!call_store_is_well(call))
         return;
     for (uint32_t i = 0; i < count; i++)
         unknown += groups[i].count;
-    if (count > 1)
-        qsort(groups, count, sizeof(*groups), compare);
     call_begin(call, 200);
     writer_number(&call->json, "unknown", number(unknown));
     writer_open(&call->json, "groups", '[');

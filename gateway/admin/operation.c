@@ -148,14 +148,12 @@ void operation_print_members(struct call *call, const struct store_row *row, boo
     print_care(json, row);
 }
 
-static bool is_utf8(struct span text)
+void operation_end(struct call *call, const struct store_row *row)
 {
-    size_t at = 0, len = 1;
-    while (at < text.len && len > 0) {
-        len = utf8_sequence(text, at);
-        at += len;
-    }
-    return at >= text.len && len > 0;
+    writer_open(&call->json, "operation", '{');
+    operation_print_members(call, row, false);
+    writer_close(&call->json, '}');
+    call_end(call);
 }
 
 /* A body that is text is shown as text; other bytes are only counted. */
@@ -180,7 +178,7 @@ static void print_message(struct call *call, const char *name, struct span packe
     writer_close(json, ']');
     writer_number(json, "body_bytes", (int64_t)(message.body_bytes & INT64_MAX));
     writer_bool(json, "body_kept", message.body_kept);
-    if (message.body_kept && is_utf8(message.body))
+    if (message.body_kept && utf8_is_sound(message.body))
         writer_text(json, "body", message.body);
     else
         writer_null(json, "body");

@@ -8,6 +8,8 @@
 
 /* The members of an operation, without its brackets. In a list `attempts` is a number. */
 void operation_print_members(struct call *call, const struct store_row *row, bool is_listed);
+/* "operation": {...}, and the end of the answer. */
+void operation_end(struct call *call, const struct store_row *row);
 /* The row's own parts as arrays; a broken blob is shown as none. */
 void operation_print_request(struct call *call, const struct store_row *row);
 void operation_print_response(struct call *call, const struct store_row *row);
@@ -33,8 +35,7 @@ enum admit_verdict visible_under(const struct call *call, const struct store_row
 void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
                          uint16_t replayed_status);
 
-/* A verdict as an event, and as its word in the API. */
-enum receipt_event_kind settle_event(enum settle_verdict verdict);
+/* A verdict as its word in the API. */
 const char *settle_word(enum settle_verdict verdict);
 /* The successor under this verdict at `now_ms`. */
 GW_MUST_CHECK enum receipt_verdict settle_step(const struct store_row *row,

@@ -3,6 +3,7 @@
 #define RECIBO_GATEWAY_ADMIN_PLANE_H
 
 #include "gateway/admin/admin.h"
+#include "gateway/admin/history.h"
 #include "gateway/admin/listener.h"
 #include "gateway/admin/sessions.h"
 
@@ -23,6 +24,7 @@ struct admin {
     bool is_reporting;       /* a report of observe mode is under way: one at a time */
     struct sessions sessions;
     struct plans *plans;
+    struct history *history;
 };
 
 struct call;

@@ -38,18 +38,9 @@ void call_plans(struct call *call)
 
 /* ---- one ---- */
 
-static bool id_is_sound(struct span id)
-{
-    char as_operation[OPERATION_ID_BYTES + 1] = "op_";
-    if (id.len != PLAN_ID_BYTES || memcmp(id.ptr, "plan_", 5) != 0)
-        return false;
-    memcpy(as_operation + 3, id.ptr + 5, OPERATION_ID_BYTES - 3);
-    return operation_id_is_sound(span_of(as_operation, OPERATION_ID_BYTES));
-}
-
 static void find(struct call *call, call_fn *next)
 {
-    if (!id_is_sound(call->parameter)) {
+    if (!plan_id_is_sound(call->parameter)) {
         call_problem(call, ADMIN_NOT_FOUND,
                      "A plan id is \"plan_\" and 26 characters; this is something else.");
         return;

@@ -2,7 +2,7 @@
 #include "gateway/admin/query.h"
 
 #include "base/text.h"
-#include "store/row.h"
+#include "store/store.h"
 
 #include <stdio.h>
 
@@ -73,11 +73,12 @@ bool query_parse(struct arena *arena, struct span text, struct query *query)
 
 bool operation_id_is_sound(struct span id)
 {
-    static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    if (id.len != OPERATION_ID_BYTES || memcmp(id.ptr, "op_", 3) != 0)
-        return false;
-    for (size_t i = 3; i < id.len; i++)
-        if (memchr(alphabet, id.ptr[i], sizeof(alphabet) - 1) == NULL)
-            return false;
-    return true;
+    return id.len == OPERATION_ID_BYTES && memcmp(id.ptr, "op_", 3) == 0 &&
+           gw_base32_is_sound(span_of(id.ptr + 3, id.len - 3));
+}
+
+bool plan_id_is_sound(struct span id)
+{
+    return id.len == PLAN_ID_BYTES && memcmp(id.ptr, "plan_", 5) == 0 &&
+           gw_base32_is_sound(span_of(id.ptr + 5, id.len - 5));
 }

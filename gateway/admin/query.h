@@ -1,5 +1,5 @@
 /* The query of a call: names and values, decoded, each at most once. And the
- * grammar of operation ids. Threads: pure. */
+ * grammar of ids. Threads: pure. */
 #ifndef RECIBO_GATEWAY_ADMIN_QUERY_H
 #define RECIBO_GATEWAY_ADMIN_QUERY_H
 
@@ -23,5 +23,7 @@ bool query_decode(struct arena *arena, struct span text, bool is_query,
 bool query_parse(struct arena *arena, struct span text, struct query *query) GW_MUST_CHECK;
 /* "op_" and 26 characters of the alphabet of ids. */
 bool operation_id_is_sound(struct span id);
+/* "plan_" and 26 of them. */
+bool plan_id_is_sound(struct span id);
 
 #endif

@@ -66,14 +66,6 @@ static bool read_settlement(struct call *call, struct settlement *settlement)
 
 /* ---- refusals that show the operation as it is ---- */
 
-static void end_with_operation(struct call *call, const struct store_row *row)
-{
-    writer_open(&call->json, "operation", '{');
-    operation_print_members(call, row, false);
-    writer_close(&call->json, '}');
-    call_end(call);
-}
-
 static void refuse_changed(struct call *call, const struct store_row *row)
 {
     const struct settlement *settlement = call->state;
@@ -82,7 +74,7 @@ static void refuse_changed(struct call *call, const struct store_row *row)
                        "changed. Look again before you decide.",
                        settlement->version, row->receipt.version,
                        receipt_public_state(row->receipt.state));
-    end_with_operation(call, row);
+    operation_end(call, row);
 }
 
 static void refuse_state(struct call *call, const struct store_row *row)
@@ -92,7 +84,7 @@ static void refuse_state(struct call *call, const struct store_row *row)
                        "The verdict %s does not go with the state %s. Nothing was changed.",
                        settle_word(settlement->verdict.kind),
                        receipt_public_state(row->receipt.state));
-    end_with_operation(call, row);
+    operation_end(call, row);
 }
 
 /* The moment the verdict was acted on: the start of the first attempt made since;
@@ -131,7 +123,7 @@ static void refuse_reopen(struct call *call)
                        "was used again, at %s.",
                        when);
     writer_time(&call->json, "consumed_at", at_ms);
-    end_with_operation(call, &settlement->seen);
+    operation_end(call, &settlement->seen);
 }
 
 static void refuse_move(struct call *call)
@@ -156,7 +148,7 @@ static void refuse_early(struct call *call, int64_t until_ms)
                        "say force if you know better.",
                        when);
     writer_time(&call->json, "quiet_until", until_ms);
-    end_with_operation(call, &settlement->seen);
+    operation_end(call, &settlement->seen);
 }
 
 /* ---- the change ---- */

@@ -16,12 +16,6 @@ static const struct {
     [VERDICT_REOPEN] = {"reopen", RECEIPT_EV_REOPEN},
 };
 
-enum receipt_event_kind settle_event(enum settle_verdict verdict)
-{
-    gw_assert(verdict < VERDICT_COUNT);
-    return verdicts[verdict].event;
-}
-
 const char *settle_word(enum settle_verdict verdict)
 {
     gw_assert(verdict < VERDICT_COUNT);
@@ -45,7 +39,8 @@ enum receipt_verdict settle_step(const struct store_row *row, const struct route
     bool runs_again = verdict == VERDICT_NOT_EXECUTED &&
                       (row->receipt.marks & RECEIPT_PROMISED) != 0 &&
                       (row->receipt.marks & RECEIPT_CANCEL_REQUESTED) == 0;
-    struct receipt_event event = {.kind = settle_event(verdict),
+    gw_assert(verdict < VERDICT_COUNT);
+    struct receipt_event event = {.kind = verdicts[verdict].event,
                                   .now_ms = now_ms,
                                   .until_ms = runs_again ? now_ms : now_ms + retention_ms};
     return receipt_step(&row->receipt, &event, ret_next);

@@ -77,12 +77,10 @@ static struct span after_colon(struct arena *arena, struct span text)
     return text.len == 0 ? SPAN("") : arena_print(arena, ": %.*s", (int)text.len, text.ptr);
 }
 
-/* A verdict rests on somebody's word, unless the route's probe gave it. */
+/* A person's verdict rests on his word; what a probe found is a step of its own. */
 static enum attempt_basis basis_of(const struct audit_entry *entry)
 {
-    if (!span_equal(entry->action, SPAN("settle")))
-        return BASIS_NONE;
-    return span_equal(entry->actor, SPAN("probe")) ? BASIS_DECLARED : BASIS_ASSERTED;
+    return span_equal(entry->action, SPAN("settle")) ? BASIS_ASSERTED : BASIS_NONE;
 }
 
 static void add_audit(struct timeline *line, const struct audit_entry *entry)

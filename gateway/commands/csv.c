@@ -92,7 +92,9 @@ static void put_quoted(struct gw_buf *out, struct span text)
     }
 }
 
-void csv_cell(struct gw_buf *out, struct span text)
+/* What a spreadsheet would calculate gets a ' before it; control characters but tab and
+ * line ends are spelled out. */
+static void put_cell(struct gw_buf *out, struct span text)
 {
     bool needs_quotes = is_formula(text);
     for (size_t i = 0; i < text.len && !needs_quotes; i++)
@@ -111,7 +113,7 @@ static void put_value(struct gw_buf *out, const json_t *operation, size_t column
     const char *name = columns[column].name;
     switch (columns[column].kind) {
     case CSV_TEXT:
-        csv_cell(out, words_of(operation, name));
+        put_cell(out, words_of(operation, name));
         break;
     case CSV_NUMBER:
         if (json_is_integer(json_object_get(operation, name)))
@@ -199,7 +201,7 @@ static void put_row(const struct csv *csv, const struct csv_row *row, struct gw_
         (void)gw_buf_byte(out, ',');
         for (uint32_t i = 0; i < row->label_count; i++)
             if (row->label_at[i] == column)
-                csv_cell(out, row->labels[i]);
+                put_cell(out, row->labels[i]);
     }
     (void)gw_buf_add(out, SPAN("\r\n"));
 }

@@ -11,10 +11,6 @@
 #define CSV_LABELS_MAX        256
 #define CSV_LABELS_MAX_OF_ONE 16 /* a route has at most 8 */
 
-/* One cell. What a spreadsheet would calculate gets a ' before it; control characters but
- * tab and line ends are spelled out. */
-void csv_cell(struct gw_buf *out, struct span text);
-
 /* The operations so far, and the names of all their labels: each becomes a column. */
 struct csv {
     struct arena *arena;

@@ -4,9 +4,9 @@
  * tells. */
 #include "gateway/commands/plans.h"
 
+#include "gateway/admin/query.h"
 #include "gateway/commands/commands.h"
 #include "gateway/commands/words.h"
-#include "store/store.h"
 
 #include <stdio.h>
 
@@ -25,8 +25,7 @@ const struct command_help backlog_plans_help = {
 
 int plans_check_id(const struct options *options, const char *id)
 {
-    if (strlen(id) == PLAN_ID_BYTES && strncmp(id, "plan_", 5) == 0 &&
-        strspn(id + 5, "0123456789abcdefghjkmnpqrstvwxyz") == PLAN_ID_BYTES - 5)
+    if (plan_id_is_sound(span_str(id)))
         return -1;
     return options_refuse(options,
                           "\"%.64s\" is no plan id: they are \"plan_\" and 26 characters, as "

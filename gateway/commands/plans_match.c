@@ -118,8 +118,9 @@ static int list_unknown(struct match *match)
     size_t len = path.len;
     bool goes_on = code == -1;
     for (uint32_t i = 0; goes_on && code == -1 && i < MATCH_ENTRIES_MAX; i++) {
-        (void)gw_buf_byte(&path, '\0'); /* there is room: it was asked above */
-        code = client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply);
+        code = gw_buf_byte(&path, '\0')
+                   ? client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply)
+                   : options_refuse(match->options, "--where is too long");
         if (code != -1)
             break;
         code = take_page(match, reply.json);

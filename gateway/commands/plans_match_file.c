@@ -71,24 +71,17 @@ static bool fold(struct arena *arena, struct span text, struct span *ret)
     return true;
 }
 
-static int compare_spans(struct span a, struct span b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len == 0 ? 0 : memcmp(a.ptr, b.ptr, len);
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_texts(const void *left, const void *right)
 {
     const struct match_value *a = left, *b = right;
-    int order = compare_spans(a->text, b->text);
+    int order = span_order(a->text, b->text);
     return order != 0 ? order : (a->line > b->line) - (a->line < b->line);
 }
 
 static int compare_folded(const void *left, const void *right)
 {
     const struct match_value *const *a = left, *const *b = right;
-    return compare_spans((*a)->folded, (*b)->folded);
+    return span_order((*a)->folded, (*b)->folded);
 }
 
 uint32_t match_file_find(const struct match_file *file, struct span text,
@@ -97,7 +90,7 @@ uint32_t match_file_find(const struct match_file *file, struct span text,
     uint32_t low = 0, high = file->count, count = 0;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (compare_spans(file->values[middle].text, text) < 0)
+        if (span_order(file->values[middle].text, text) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -116,9 +109,11 @@ uint32_t match_file_near(const struct match_file *file, struct span text, struct
     *ret_first = NULL;
     if (!fold(arena, text, &wanted))
         return UINT32_MAX; /* nobody knows */
+    if (wanted.len == 0)
+        return file->empty; /* nothing but blanks: any record without a value may be it */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (compare_spans(file->folded[middle]->folded, wanted) < 0)
+        if (span_order(file->folded[middle]->folded, wanted) < 0)
             low = middle + 1;
         else
             high = middle;

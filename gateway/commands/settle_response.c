@@ -60,16 +60,6 @@ static bool read_file(const char *path, struct gw_buf *out)
     return ok;
 }
 
-static bool is_utf8(struct span text)
-{
-    size_t at = 0, len = 1;
-    while (at < text.len && len > 0) {
-        len = utf8_sequence(text, at);
-        at += len;
-    }
-    return len > 0;
-}
-
 static void add_base64(struct gw_buf *out, struct span bytes)
 {
     static const char alphabet[] =
@@ -89,7 +79,7 @@ static void add_base64(struct gw_buf *out, struct span bytes)
 /* The body's bytes exactly: as text where they are text, else in base64. */
 static void add_content(struct gw_buf *out, struct span content)
 {
-    if (is_utf8(content)) {
+    if (utf8_is_sound(content)) {
         (void)gw_buf_add(out, SPAN(",\"body\":")); /* asked once at the end */
         gw_json_string(out, content);
         return;

@@ -21,7 +21,8 @@ uint32_t terminal_columns(void)
     return size.ws_col;
 }
 
-bool terminal_has_colours(void)
+/* A terminal, and nobody asked for none (NO_COLOR, TERM=dumb). */
+static bool has_colours(void)
 {
     const char *kind = getenv("TERM");
     return isatty(STDOUT_FILENO) != 0 && !is_set("NO_COLOR") && kind != NULL && kind[0] != '\0' &&
@@ -36,7 +37,7 @@ bool terminal_shows_progress(void)
 void terminal_print(struct gw_buf *out, enum style style, struct span text)
 {
     static const char *const marks[] = {"", "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[1;31m"};
-    bool is_styled = style != STYLE_PLAIN && text.len > 0 && terminal_has_colours();
+    bool is_styled = style != STYLE_PLAIN && text.len > 0 && has_colours();
     if (is_styled)
         (void)gw_buf_print(out, "%s", marks[style]); /* a failed buffer stays marked */
     (void)gw_buf_add(out, text);

@@ -9,8 +9,6 @@ enum style { STYLE_PLAIN, STYLE_HEAD, STYLE_GOOD, STYLE_WARN, STYLE_BAD };
 
 /* Columns of the terminal; 0: it is none, or it does not say. */
 uint32_t terminal_columns(void);
-/* A terminal, and nobody asked for none (NO_COLOR, TERM=dumb). */
-bool terminal_has_colours(void);
 /* Is standard error a terminal, so that a line may be written over? */
 bool terminal_shows_progress(void);
 /* The text, between the marks of its style where there are colours. It is printed as

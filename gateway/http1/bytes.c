@@ -58,7 +58,7 @@ bool http1_is_token(struct span text)
 
 bool http1_is_hex(char c)
 {
-    return (c >= '0' && c <= '9') || (gw_lower(c) >= 'a' && gw_lower(c) <= 'f');
+    return gw_hex_value(c) >= 0;
 }
 
 bool http1_escapes_are_sound(struct span text)

@@ -3,17 +3,13 @@
  * view and never copied; extensions are counted and dropped. */
 #include "gateway/http1/parts.h"
 
-static uint64_t hex_value(char c)
-{
-    return c <= '9' ? (uint64_t)(c - '0') : (uint64_t)(gw_lower(c) - 'a') + 10;
-}
-
 static enum http1_event add_digit(struct http1_parser *parser, char digit)
 {
     if (parser->size_digits == HTTP1_CHUNK_DIGITS_MAX)
         return http1_fail(parser, 400, "a chunk size has too many digits");
     parser->size_digits++;
-    parser->body_left = parser->body_left << 4 | hex_value(digit); /* 16 digits fit exactly */
+    /* 16 digits fit exactly. */
+    parser->body_left = parser->body_left << 4 | (uint64_t)gw_hex_value(digit);
     if (parser->side == HTTP1_REQUESTS && parser->body_left > HTTP1_REQUEST_CHUNK_BYTES_MAX)
         return http1_fail(parser, 413, "a chunk is too large");
     return HTTP1_MORE;

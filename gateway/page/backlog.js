@@ -1,8 +1,10 @@
-/* The first view: groups of unknown operations, the largest first, and the curve. */
+/* The first view: groups of unknown operations, the largest first, and how many there
+ * were in the last 24 hours. */
 
 import * as api from "./api.js";
-import * as chart from "./chart.js";
+import {make_curves} from "./chart.js";
 import {el, replace, said, table} from "./dom.js";
+import * as history from "./history.js";
 import {href} from "./router.js";
 import {ENDS, PROBES, count, duration, number, seconds_since, time} from "./words.js";
 import {follow_switch, follows, make_change_bar, make_frame, page_of, pager, seen_at} from "./view.js";
@@ -91,7 +93,7 @@ const empty = () => el("div", {class: "lone good-box"},
 
 export function open(route) {
     const frame = make_frame("Backlog", "Operations that may have run, and whose answer was lost.");
-    const curves = el("section", {class: "curves", "aria-label": "The backlog while this page is open"});
+    const curves = make_curves();
     const place = el("div", {});
     let shown = null;
     let newest = null;
@@ -122,12 +124,12 @@ export function open(route) {
         filter_id: null,
         on_summary(summary) {
             frame.note.textContent = lead_of(summary);
-            chart.draw(curves);
+            curves.draw();
         },
         async refresh() {
-            newest = await api.get("/v1/backlog/groups");
+            [newest] = await Promise.all([api.get("/v1/backlog/groups"), history.look()]);
             if (shown === null) {
-                frame.body.replaceChildren(bar.node, curves, place);
+                frame.body.replaceChildren(bar.node, curves.node, place);
                 show();
                 return;
             }

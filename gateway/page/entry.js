@@ -4,6 +4,7 @@
 import * as api from "./api.js";
 import {announce, el, field, replace, said, visible} from "./dom.js";
 import * as parts from "./entry_parts.js";
+import {make_mark_box} from "./mark_box.js";
 import {href} from "./router.js";
 import {me, why_not} from "./session.js";
 import {make_settle_box} from "./settle_box.js";
@@ -124,12 +125,13 @@ export function open(route) {
     const comments = el("div", {});
     const rest = el("div", {class: "story"});
     const settle = make_settle_box(take);
+    const mark = make_mark_box(take);
     const comment = make_comment_form(id, take);
     const bar = make_change_bar(show);
     const comment_part = parts.section("Comments", comments, comment.form);
     const layout = el("div", {class: "entry"},
         el("div", {class: "entry-main"}, story, comment_part, rest),
-        el("div", {class: "entry-side"}, settle.node));
+        el("div", {class: "entry-side"}, settle.node, mark.node));
     let shown = null;
     let newest = null;
     let is_gone = false;
@@ -165,6 +167,7 @@ export function open(route) {
         replace(comments, parts.comment_list(operation));
         replace(rest, parts.evidence(operation), parts.audit(operation));
         settle.update(operation);
+        mark.update(operation);
     }
 
     frame.tools.append(el("a", {href: href("operations"), class: "button"}, "All operations"));
@@ -195,6 +198,7 @@ export function open(route) {
                 bar.tell(words + ".");
             comment.update();
             settle.update(shown.operation);
+            mark.update(shown.operation);
         },
     };
 }

@@ -9,7 +9,7 @@ const GO_MS = 1500;
 const SHORTCUTS = [
     ["?", "This list"],
     ["g then b", "Backlog"], ["g then o", "Operations"], ["g then p", "Plans"],
-    ["g then r", "Routes"], ["g then a", "Audit"],
+    ["g then r", "Routes"], ["g then a", "Audit"], ["g then v", "Observed routes"],
     ["j, k", "Next and previous row of a table; Enter opens it"],
     ["n, p", "Next and previous page"],
     ["/", "To the filter"],
@@ -18,7 +18,8 @@ const SHORTCUTS = [
     ["Esc", "Leave a dialog"],
 ];
 
-const PLACES = {b: "#/", o: "#/operations", p: "#/plans", r: "#/routes", a: "#/audit"};
+const PLACES = {b: "#/", o: "#/operations", p: "#/plans", r: "#/routes", a: "#/audit",
+    v: "#/report"};
 
 function are_on() {
     try {

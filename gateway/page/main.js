@@ -4,14 +4,15 @@
 import * as api from "./api.js";
 import * as audit from "./audit.js";
 import * as backlog from "./backlog.js";
-import * as chart from "./chart.js";
 import {el, said} from "./dom.js";
 import * as entry from "./entry.js";
+import * as history from "./history.js";
 import * as keys from "./keys.js";
 import * as list from "./list.js";
 import * as live from "./live.js";
 import * as notices from "./notices.js";
 import * as plans from "./plans.js";
+import * as report from "./report.js";
 import * as router from "./router.js";
 import * as routes from "./routes.js";
 import * as session from "./session.js";
@@ -19,16 +20,34 @@ import {error_box, make_frame} from "./view.js";
 
 const CONTRADICTED_MAX = 100;
 const NAV = [["backlog", "Backlog"], ["operations", "Operations"], ["plans", "Plans"],
-    ["routes", "Routes"], ["audit", "Audit"]];
+    ["routes", "Routes"], ["audit", "Audit"], ["report", "Observed"]];
 
 let view = null;
 let summary = null;
 let offered = "";
+let observes = false; /* is there a route in observe mode? */
 let is_begun = false;
 
 function draw_nav(open) {
-    document.getElementById("nav").replaceChildren(el("ul", {}, NAV.map(([name, title]) => el("li", {},
-        el("a", {href: router.href(name), "aria-current": name === open ? "page" : null}, title)))));
+    document.getElementById("nav").replaceChildren(el("ul", {},
+        NAV.filter(([name]) => name !== "report" || observes || open === name).map(([name, title]) =>
+            el("li", {id: "nav-" + name}, el("a", {href: router.href(name),
+                "aria-current": name === open ? "page" : null}, title)))));
+}
+
+/* Only the link that is new is added: what has the focus keeps it. */
+function offer_report(found) {
+    const is_so = found.some((route) => route.mode === "observe");
+    if (is_so === observes)
+        return;
+    observes = is_so;
+    const link = document.getElementById("nav-report");
+    const is_open = router.parse(location.hash).view === "report";
+    if (is_so && link === null)
+        document.querySelector("#nav ul").append(el("li", {id: "nav-report"},
+            el("a", {href: router.href("report")}, "Observed")));
+    else if (!is_so && link !== null && !is_open)
+        link.remove();
 }
 
 function draw_who() {
@@ -53,6 +72,8 @@ function make_view(route) {
         return routes.open(route);
     case "audit":
         return audit.open(route);
+    case "report":
+        return report.open(route);
     default:
         return open_nothing();
     }
@@ -102,8 +123,9 @@ async function look_around() {
         api.get("/v1/operations?contradicted=true&limit=" + CONTRADICTED_MAX),
         api.why_not_ready()]);
     summary = found;
-    chart.add_sample(summary);
+    history.take_summary(summary, of_routes.routes);
     offer_names(of_routes.routes);
+    offer_report(of_routes.routes);
     notices.show({summary, routes: of_routes.routes, not_ready,
         contradicted: marked.operations.length, contradicted_more: marked.next !== null});
     if (view.on_summary)

@@ -75,7 +75,8 @@ const ROUTE_COLUMNS = [
     {name: "Route", head: true, cell: (route) => [
         el("a", {href: href("operations", "", {route: route.name})}, said(route.name, "name")),
         el("span", {class: "under"}, said(route.methods.join(" ") + " " + route.path))]},
-    {name: "Mode", cell: (route) => said(route.mode)},
+    {name: "Mode", cell: (route) => route.mode === "observe"
+        ? el("a", {href: href("report", "", {route: route.name})}, "observe") : said(route.mode)},
     {name: "State", cell: (route) => pause_of(route.pause) ||
         (route.breaker === "open" ? "sends nothing new" : "takes requests")},
     {name: "Breaker", cell: (route) => el("span", {class: BREAKERS[route.breaker] || null},

@@ -111,6 +111,8 @@ export function seconds_since(iso, now_ms) {
 
 const clock = new Intl.DateTimeFormat(undefined,
     {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23"});
+const short_clock = new Intl.DateTimeFormat(undefined,
+    {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
 const day_and_clock = new Intl.DateTimeFormat(undefined,
     {month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
         hourCycle: "h23"});
@@ -126,6 +128,16 @@ export function local_time(iso) {
         return clock.format(date);
     return date.getFullYear() === today.getFullYear() ? day_and_clock.format(date)
         : year_too.format(date);
+}
+
+/* "03:12": for times of the last day. */
+export function minute_text(ms) {
+    return short_clock.format(ms);
+}
+
+export function minute(ms) {
+    const iso = new Date(ms).toISOString();
+    return el("time", {datetime: iso, title: iso + " (UTC)"}, minute_text(ms));
 }
 
 /* A time for people, with the one for the log at hand. */

@@ -316,6 +316,9 @@ enum flow_next room_claim(struct flow *flow)
 {
     switch ((enum claim_stage)flow->stage) {
     case CLAIM_ENTER:
+        /* A key or a fingerprint that was put together without memory is another one. */
+        if (arena_has_failed(flow->arena))
+            return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
         return ask(flow);
     case CLAIM_ASKED:
         return asked(flow);

@@ -22,6 +22,8 @@ static enum flow_next body_did_not_come(struct flow *flow)
     case BODY_BAD:
         return flow_refuse(flow, PROBLEM_BAD_REQUEST,
                            SPAN("The framing of the body is broken. Nothing was sent."));
+    case BODY_NO_MEMORY:
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     case BODY_NONE:
     case BODY_WHOLE:
     case BODY_GONE:

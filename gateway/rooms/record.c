@@ -338,9 +338,6 @@ enum flow_next room_record(struct flow *flow)
     case RECORD_LOOKED:
         return looked(flow);
     case RECORD_ADVANCED:
-        if (flow->op.out.status != GW_OK)
-            return failed(flow);
-        return flow->op.out.found == STORE_WON ? on_record(flow) : look(flow);
     case RECORD_MARKED:
         if (flow->op.out.status != GW_OK)
             return failed(flow);

@@ -13,6 +13,7 @@ enum reply_stage { REPLY_WRITE, REPLY_SENT };
 static bool write_fallback(struct flow *flow)
 {
     flow->problem = PROBLEM_INTERNAL;
+    flow->no_new_key = flow->row.id != 0; /* an attempt of the row may have run */
     flow->problem_detail = SPAN("");
     flow->replays = false;
     flow->reply.file_body = NULL;

@@ -168,26 +168,12 @@ static bool begin_batch(struct batch *batch)
     return batch->seen != NULL && batch->routes != NULL;
 }
 
-/* What is copied in part is given back with the batch. */
-static bool copy(struct arena *arena, const struct observation *from, struct observation *ret)
-{
-    struct observation seen = *from;
-    if (!arena_copy(arena, from->route, &seen.route) ||
-        !arena_copy(arena, from->members, &seen.members) ||
-        !arena_copy(arena, from->method, &seen.method) ||
-        !arena_copy(arena, from->target, &seen.target) ||
-        !arena_copy(arena, from->fault, &seen.fault))
-        return false;
-    *ret = seen;
-    return true;
-}
-
 void observed_add(struct observed *observed, const struct route_policy *route,
                   const struct observation *seen)
 {
     struct batch *batch = &observed->filling;
     if (!begin_batch(batch) || batch->count == OBSERVED_BATCH_ROWS ||
-        !copy(batch->arena, seen, &batch->seen[batch->count])) {
+        !observation_copy(batch->arena, seen, &batch->seen[batch->count])) {
         observed_lose(observed, route);
         leave(observed);
         return;

@@ -205,7 +205,9 @@ SENTENCES = [
     Sentence("**Not exactly once.**", [
         Break("a contradiction is not told",
               "tests/wire/test_pending.py::test_a_possible_double_execution",
-              [("gateway/rooms/record.c", "flow->contradicts ? RECEIPT_CONTRADICTED : 0", "0")]),
+              [("gateway/rooms/record.c",
+                "return contradict(flow, \"it came late, when the key had been claimed again\");",
+                "return moves_nothing(flow);")]),
     ]),
     Sentence("Nothing between a client and an API without a shared transaction can.", [],
              "a reason, not a promise"),
@@ -216,7 +218,8 @@ SENTENCES = [
     Sentence("Nothing for requests that do not come through it, or pass on a route of mode `pass`.", [
         Break("a passing route asks for a key",
               "tests/process/test_limits_of_promise.py::test_what_passes_is_sent_each_time",
-              [("gateway/rooms/identify.c", "flow->route->mode == ROUTE_PASS ? FLOW_ROOM_pass :", "")]),
+              [("gateway/rooms/route.c", "    return flow_go(flow, FLOW_ROOM_pass);\n}",
+                "    return flow_refuse(flow, PROBLEM_KEY_MISSING, SPAN(\"\"));\n}")]),
     ]),
     Sentence("Nothing about two different keys.", [
         Break("the key is not looked at",

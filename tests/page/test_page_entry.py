@@ -181,6 +181,67 @@ class Verdicts(PageCase):
                          ("half a no", "half a com"))
 
 
+class Marked(PageCase):
+    quiet = "0s"
+    tokens = (("eve", "read"),)
+
+    def test_what_was_found_twice_is_marked(self):
+        """The mark wants a note, is audited and told above every view, and settles nothing."""
+        operation = self.lose("k1")
+        page = self.open_entry(operation)
+        page.click("#mark summary")
+        page.wait_text("It stays unknown.", "#mark")
+        page.click("#mark-send")
+        page.wait_text("A note is wanted", "#mark")
+        self.assertEqual(page.focused(), "mark-note")
+        page.type("#mark-note", "two orders: 88 and 89")
+        page.click("#mark-send")
+        page.wait_text("Contradicted", ".view-head")
+        page.wait_text("1 operation: evidence came against a verdict", "#notices")
+        self.assertEqual(page.value("#mark-note"), "")
+        now = self.operation(operation)
+        self.assertEqual((now["state"], now["contradicted"]), ("unknown", True))
+        self.assertEqual((now["audit"][-1]["action"], now["audit"][-1]["note"]),
+                         ("contradiction", "two orders: 88 and 89"))
+
+    def test_a_freed_key_is_held_again(self):
+        """Whoever says that it ran twice says that it ran: the page says so before."""
+        operation = self.settle(self.lose("k1"), "not_executed")
+        page = self.open_entry(operation)
+        page.click("#mark summary")
+        page.wait_text("It becomes unknown again, and its key is held", "#mark")
+        page.type("#mark-note", "order 88 is there")
+        page.click("#mark-send")
+        page.wait_text("Unknown", ".view-head")
+        self.assertEqual(self.gateway.post("k1", {"order": "o-k1"}).json()["code"], "outcome-unknown")
+
+    def test_a_mark_holds_for_what_was_seen(self):
+        """If somebody was faster nothing is marked, and the note stays."""
+        operation = self.lose("k1")
+        page = self.open_entry(operation)
+        page.click("#mark summary")
+        page.type("#mark-note", "half a no")
+        self.settle(operation, "executed")
+        self.look_now(page)
+        page.wait_text("state Unknown → Completed", ".change-bar")
+        self.assertEqual((page.value("#mark-note"), page.focused()), ("half a no", "mark-note"))
+        page.click("#mark-send")
+        page.wait_text("Nothing was changed", "#mark-problem")
+        self.assertFalse(self.operation(operation)["contradicted"])
+        page.click(".change-bar button")
+        page.wait_text("It stays completed.", "#mark")
+        page.click("#mark-send")
+        page.wait_text("Contradicted", ".view-head")
+        self.assertEqual(self.operation(operation)["audit"][-1]["note"], "half a no")
+
+    def test_it_wants_the_right_to_settle(self):
+        """Who may only read is told which right it takes."""
+        page = self.open_entry(self.lose("k1"), text="secret-of-eve")
+        page.click("#mark summary")
+        page.wait_text("This needs the right “settle”", "#mark")
+        self.assertTrue(page.run("document.querySelector('#mark-send').matches(':disabled')"))
+
+
 class Quiet(PageCase):
     def test_the_quiet_time_is_told_and_can_be_passed(self):
         """Before the quiet time is over the box says until when; ticking it goes past."""

@@ -85,7 +85,7 @@ class Served(Case):
         """Every file that the document or a module asks for is there."""
         document = self.get("/").text
         names = set(re.findall(r'(?:src|href)="(page/[^"]+)"', document))
-        self.assertEqual(names, {"page/main.js", "page/page.css"})
+        self.assertEqual(names, {"page/main.js", "page/page.css", "page/chart.css"})
         for name, text in sources():
             for wanted in re.findall(r'from "\./([a-z_]+\.js)"', text):
                 self.assertEqual(self.get("/page/" + wanted).status, 200, (name, wanted))

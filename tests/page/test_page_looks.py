@@ -80,7 +80,7 @@ class Looks(PageCase):
                           ("#/operations/" + operation["id"], ".timeline"),
                           ("#/operations/" + settled["id"], ".timeline"), ("#/routes", "table.routes"),
                           ("#/audit?subject=route:create-order", "table.audit"), ("#/plans", ".body"),
-                          ("#/operations?rout=1", ".bad-box"), ("#/nowhere", ".body")]
+                          ("#/report", ".lone"), ("#/operations?rout=1", ".bad-box"), ("#/nowhere", ".body")]
         return self.found
 
     def each_view(self, page):

@@ -71,6 +71,28 @@ class Plans(PageCase):
         page.click("#plan-stop")
         page.wait_text("Stopped", ".view-head")
         self.assertEqual(self.states(), ["unknown"] * 3)
+        self.assert_nothing_to_apply(page)
+        self.assert_nothing_to_apply(self.open(page.run("location.hash")))
+
+    def test_a_plan_that_somebody_else_stopped(self):
+        """Who looks at a plan while another stops it has nothing to apply any more."""
+        self.lose("k1")
+        page = self.open("#/operations?state=unknown")
+        page.wait(ROWS + " === 1")
+        self.plan_from(page, "abandoned")
+        page.type("#plan-note", "half a note")
+        plan = page.run("location.hash").rsplit("/", 1)[1]
+        self.assertEqual(self.gateway.admin("DELETE", "/v1/plans/" + plan)[0], 200)
+        self.look_now(page)
+        self.assert_nothing_to_apply(page)
+        self.assertEqual(self.states(), ["unknown"])
+
+    def assert_nothing_to_apply(self, page):
+        """A plan that is over has no form, and no empty box where it stood."""
+        page.wait_text("Stopped", ".view-head")
+        for selector in ("#plan-apply", "#plan-note", "#plan-stop"):
+            self.assertFalse(page.run("document.querySelector('%s').checkVisibility()" % selector), selector)
+        self.assertFalse(page.run("document.querySelector('#plan-note').closest('.sheet').checkVisibility()"))
 
     def test_executed_with_a_response_for_all(self):
         """The response of the plan is what every repeat gets."""

@@ -1,5 +1,6 @@
 /* The backlog as the store counts and finds it: groups of unknowns, what narrows a
  * list of them, who is on them, and when to ask about them; every backend. */
+#include "store/table.h"
 #include "tests/store/fixture.h"
 
 #define NOW_MS FIXTURE_NOW_MS
@@ -168,6 +169,47 @@ static void groups_are_bounded(void **state)
     assert_int_equal(op.out.groups[0].count, 2);
     assert_span(op.out.groups[0].route, rows[MANY].route);
     assert_span(op.out.groups[1].route, SPAN("r0000"));
+    free(ops);
+    free(rows);
+}
+
+/* Growth is counted within a sum over all groups: a large group cannot take the share of
+ * the small ones behind it, and what was cut says so. */
+static void growth_is_bounded(void **state)
+{
+    enum { LARGE = 4700, SMALL = STORE_GROUPS_MAX - 1, MANY = LARGE + SMALL };
+    struct fixture *f = *state;
+    struct store_row *rows = calloc(MANY, sizeof(*rows));
+    struct store_op *ops = calloc(MANY, sizeof(*ops));
+    uint32_t left = 0;
+    uint64_t counted = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        char key[16], route[16];
+        (void)snprintf(key, sizeof(key), "k%u", i);                            /* fits */
+        (void)snprintf(route, sizeof(route), "r%04u", i < SMALL ? i : SMALL); /* fits */
+        rows[i] = fixture_row(f, key, i);
+        rows[i].receipt.state = RECEIPT_UNKNOWN;
+        rows[i].receipt.lease_until_ms = 0;
+        assert_true(arena_copy(f->arena, span_str(route), &rows[i].route));
+        ops[i] = fixture_claim(&rows[i]);
+    }
+    for (unsigned i = 0; i < MANY; i += 500) {
+        for (unsigned k = i; k < MANY && k < i + 500; k++)
+            fixture_send(f, &ops[k], &left);
+        fixture_wait(f->inbox, &left);
+    }
+    struct store_op op = groups_since(f, 0);
+    assert_int_equal(op.out.group_count, STORE_GROUPS_MAX);
+    assert_int_equal(op.out.groups[0].count, LARGE);
+    assert_true(op.out.groups[0].grown_is_cut);
+    assert_int_equal(op.out.groups[0].grown, op_grown_max(&op, 0, 0));
+    for (uint32_t i = 0; i < op.out.group_count; i++) {
+        counted += op.out.groups[i].grown;
+        assert_true(i == 0 || (op.out.groups[i].grown == 1 && !op.out.groups[i].grown_is_cut));
+    }
+    assert_true(counted <= STORE_GROWN_SUM_MAX);
+    assert_int_equal(op_grown_max(&op, STORE_GROUPS_MAX - 1, STORE_GROWN_SUM_MAX), 0);
+    assert_int_equal(op_grown_max(&op, STORE_GROUPS_MAX - 1, 0), STORE_GROWN_MAX);
     free(ops);
     free(rows);
 }
@@ -441,6 +483,7 @@ int main(void)
         BOTH(groups_gather),
         BOTH(groups_follow_the_rows),
         BOTH(groups_are_bounded),
+        BOTH(growth_is_bounded),
         BOTH(backlog_filters),
         BOTH(backlog_pages),
         BOTH(a_key_of_many_owners),

@@ -5,7 +5,7 @@ import re
 import threading
 
 from admin_lib import AdminCase, answer, fin, orders, rest
-from harness import ROOT, main, wait
+from harness import ROOT, main, wait, wait_until
 from schema_lib import Schemas
 
 ENDPOINT = re.compile(r'^ENDPOINT\((\w+),\s*"([^"]+)",\s*(\w+), (\w+),', re.MULTILINE)
@@ -154,6 +154,8 @@ class OpenApi(AdminCase):
         for name in set(re.findall(r'(?:src|href)="/?page/([^"]+)"', page)):
             self.call("GET", "/page/{name}", name=name, headers=[])
         self.call("GET", "/v1/audit", query="?subject=route:create-order")
+        wait_until(lambda: self.call("GET", "/v1/history")["samples"])
+        self.call("GET", "/v1/history", query="?after=2020-01-01T00:00:00Z")
 
     def look_at(self, id_):
         self.call("GET", "/v1/operations/{id}", id=id_)

@@ -100,6 +100,12 @@ class Transparent(Observing):
                 self.assertEqual(seen, passed)
                 self.assertFalse([name for name, _ in seen[3] if OWN_FIELDS.search(name)])
 
+    def test_the_field_of_the_operation_id_is_the_callers(self):
+        """Nothing is told to the API that has no operation, so nothing is taken away for it."""
+        self.start_observing(add_operation_id={"header": "X-Operation-Id"})
+        self.gateway.post("k1", {"order": 7}, headers=[("X-Operation-Id", "theirs")])
+        self.assertEqual(self.upstream.last.all("X-Operation-Id"), ["theirs"])
+
     def test_every_repeat_is_carried_out(self):
         """It promises nothing: the same key and body go upstream each time, without a receipt."""
         self.start_observing()

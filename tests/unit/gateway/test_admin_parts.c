@@ -143,7 +143,8 @@ static void test_metric_text(void **state)
     exposition_count(&exposition, metric_label("route", SPAN("a\"b\\c\nd")), 7);
     assert_true(gw_buf_byte(&out, '\0'));
     assert_string_equal(out.ptr,
-                        "# HELP recibo_contradictions_total Evidence that came against a verdict.\n"
+                        "# HELP recibo_contradictions_total Evidence that came against a verdict: "
+                        "something may have run twice.\n"
                         "# TYPE recibo_contradictions_total counter\n"
                         "recibo_contradictions_total{route=\"a\\\"b\\\\c\\nd\"} 7\n");
     gw_buf_clear(&out);
