@@ -151,6 +151,7 @@ struct flow {
     struct attempt_record attempt;
     int64_t lease_ticks; /* the monotonic end of our own lease */
     bool contradicts;    /* what is being recorded speaks against a verdict */
+    bool marks_anew;     /* and is the first to do so */
     bool settles;        /* ... gives an operation that was in doubt its outcome */
 
     /* the attempt */

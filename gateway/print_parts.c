@@ -197,31 +197,10 @@ static bool redacted_body(struct flow *flow, const struct parsed_body *body, str
     return ok;
 }
 
-static bool name_has(struct span name, struct span part)
-{
-    for (size_t at = 0; at + part.len <= name.len; at++)
-        if (header_same_cgi_name(span_of(name.ptr + at, part.len), part))
-            return true;
-    return false;
-}
-
-/* Every vendor spells its credentials in its own way: what sounds like one is one here. */
-static bool sounds_secret(struct span name)
-{
-    static const char *const parts[] = {"auth-",   "token",      "secret",     "password",
-                                        "api-key", "apikey",     "access-key", "subscription-key",
-                                        "session", "credential", "signature",  "dpop"};
-    for (size_t i = 0; i < GW_COUNT(parts); i++)
-        if (name_has(name, span_str(parts[i])))
-            return true;
-    return false;
-}
-
 static bool may_be_evidence(const struct flow *flow, struct span name)
 {
     const struct conf_owner *entry = &flow->conf->owners[flow->route->owner_index];
-    return (header_flags(name) & HEADER_SECRET) == 0 && !sounds_secret(name) &&
-           !owner_uses_field(entry, name);
+    return !header_is_secret(name) && !owner_uses_field(entry, name);
 }
 
 bool print_evidence(struct flow *flow, const struct parsed_body *body)

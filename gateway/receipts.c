@@ -154,6 +154,17 @@ int64_t receipts_probe_due_ms(const struct flow *flow)
                                            : 0;
 }
 
+void receipts_take_doubt(struct store_row *row, const struct receipt *next,
+                         const struct route_policy *route, const struct doubt_times *times)
+{
+    bool falls_in_doubt = next->state == RECEIPT_UNKNOWN && row->receipt.state != RECEIPT_UNKNOWN;
+    row->receipt = *next;
+    if (!falls_in_doubt)
+        return;
+    row->updated_ms = times->now_ms;
+    row->probe_due_ms = route == NULL ? 0 : probe_first_ms(route, times->last_end_ms);
+}
+
 bool receipts_add_attempt(struct flow *flow)
 {
     struct attempt_record *attempts = NULL;

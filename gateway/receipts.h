@@ -22,6 +22,15 @@ GW_MUST_CHECK enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *
 void receipts_lost_attempt(struct flow *flow);
 /* When flow->row, as it is to be written, is asked about first; flow->attempt has ended. */
 int64_t receipts_probe_due_ms(const struct flow *flow);
+/* The row takes the receipt that a contradiction or a reopening gave it. Where that takes it
+ * into doubt, this is a change as any other: it is told by time, and asked about in its
+ * turn. route NULL: it is gone. */
+struct doubt_times {
+    int64_t now_ms;
+    int64_t last_end_ms; /* when the newest sending of the row was over; 0: not on record */
+};
+void receipts_take_doubt(struct store_row *row, const struct receipt *next,
+                         const struct route_policy *route, const struct doubt_times *times);
 /* Adds flow->attempt to the row's packed attempts; false: out of memory. */
 bool receipts_add_attempt(struct flow *flow) GW_MUST_CHECK;
 /* Is the very end of flow->attempt in the row's evidence already? */

@@ -118,8 +118,10 @@ enum csv_next csv_reader_next(struct csv_reader *reader, struct csv_field *ret_f
 {
     if (reader->fault != NULL)
         return CSV_FAULT;
-    while (!reader->is_inside && !is_at_end(reader) && line_end(reader) > 0)
+    while (!reader->is_inside && !is_at_end(reader) && line_end(reader) > 0) {
         pass_line_end(reader);
+        reader->empty_lines++;
+    }
     if (!reader->is_inside && is_at_end(reader))
         return CSV_END;
     struct csv_field field = {.line = reader->line, .column = reader->column};

@@ -17,6 +17,7 @@ struct csv_reader {
     char separator;   /* ',' as a rule */
     size_t at;
     uint32_t line, column; /* of the next byte, from 1; columns are bytes */
+    uint32_t empty_lines;  /* were passed over */
     bool is_inside;        /* a separator came before: one more field belongs to the record */
     const char *fault;     /* static; NULL: none */
 };
@@ -30,7 +31,7 @@ struct csv_field {
 };
 
 void csv_reader_init(struct csv_reader *reader, struct span text, char separator);
-/* Lines without a byte between two records are passed over. */
+/* Lines without a byte between two records are passed over, and counted. */
 GW_MUST_CHECK enum csv_next csv_reader_next(struct csv_reader *reader, struct csv_field *ret_field);
 /* The field's content; `to` has room for raw.len bytes. How many it is. */
 size_t csv_field_content(const struct csv_field *field, char *to);

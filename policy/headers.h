@@ -17,6 +17,9 @@ enum header_flag {
 };
 /* 0 for every field that is simply passed on. Case ignored. */
 uint32_t header_flags(struct span name);
+/* Does the field bear a credential: by the table, or because its name sounds so? What is
+ * kept, exported or logged leaves it out (FWD-9). */
+bool header_is_secret(struct span name);
 /* Equal as CGI names: case ignored and "_" the same as "-" (KEY-16, FWD-8). */
 bool header_same_cgi_name(struct span a, struct span b);
 /* Does one of the Connection lines name this field (FWD-1)? */

@@ -192,16 +192,21 @@ static void merge_repeats(struct store_row *merged, const struct store_row *cur,
                                  : cur->last_repeat_ms;
 }
 
-/* Who is on a doubt and what probes found of it belong to that doubt: one that begins
- * has nobody and nothing yet. Only a doubt is asked about. */
+/* Who is on a doubt and what probes found of it belong to that doubt: one that begins has
+ * nothing yet, and nobody but who came while its attempt was under way. Only a doubt is
+ * asked about. */
 static void merge_doubt(struct store_row *merged, const struct store_row *cur)
 {
     if (merged->receipt.state != RECEIPT_UNKNOWN)
         merged->probe_due_ms = 0;
     if (merged->receipt.state != RECEIPT_UNKNOWN || !receipt_is_leased(cur->receipt.state))
         return;
-    merged->claimed_by = merged->probes = span_of("", 0);
-    merged->claimed_ms = 0;
+    /* The lease began with the last change that is told by time. */
+    if (cur->claimed_ms < cur->updated_ms) {
+        merged->claimed_by = span_of("", 0);
+        merged->claimed_ms = 0;
+    }
+    merged->probes = span_of("", 0);
     merged->probe = PROBE_NONE;
     merged->probe_count = 0;
 }
@@ -243,10 +248,14 @@ static bool receipts_are_equal(const struct receipt *a, const struct receipt *b)
 /* A doubt that began has dropped what the writer may still have had. */
 static bool doubts_are_equal(const struct store_row *cur, const struct store_row *next)
 {
-    if (cur->receipt.state == RECEIPT_UNKNOWN && cur->claimed_ms == 0 && cur->probe_count == 0)
+    bool is_unknown = cur->receipt.state == RECEIPT_UNKNOWN;
+    bool same_claim =
+        cur->claimed_ms == next->claimed_ms && span_equal(cur->claimed_by, next->claimed_by);
+    if (!same_claim && !(is_unknown && cur->claimed_ms == 0))
+        return false;
+    if (is_unknown && cur->probe_count == 0)
         return true;
-    return cur->claimed_ms == next->claimed_ms && cur->probe_count == next->probe_count &&
-           cur->probe == next->probe && span_equal(cur->claimed_by, next->claimed_by) &&
+    return cur->probe_count == next->probe_count && cur->probe == next->probe &&
            span_equal(cur->probes, next->probes);
 }
 

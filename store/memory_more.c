@@ -45,20 +45,29 @@ static size_t find_plan(const struct memory_store *m, const char *plan_id)
     return MEMORY_NO_SLOT;
 }
 
-/* A free place, else that of the oldest one that is over when `now_ms` comes. */
-static size_t place_for_plan(const struct memory_store *m, int64_t now_ms)
+/* Of the places `at` (none: MEMORY_NO_SLOT) and `other` that with the older plan. */
+static size_t older_of(const struct memory_store *m, size_t at, size_t other)
 {
-    size_t oldest = MEMORY_NO_SLOT;
+    return at == MEMORY_NO_SLOT || m->plans[other]->number < m->plans[at]->number ? other : at;
+}
+
+/* A free place, else that of the oldest one that is over when the new one comes, else
+ * that of the oldest draft of the same person, if it has stood for long enough. */
+static size_t place_for_plan(const struct memory_store *m, const struct plan_entry *wanted)
+{
+    size_t over = MEMORY_NO_SLOT, draft = MEMORY_NO_SLOT;
     for (size_t i = 0; i < STORE_PLANS_MAX; i++) {
         if (m->plans[i] == NULL)
             return i;
         const struct plan_entry *entry = &m->plans[i]->entry;
-        bool is_over = plan_is_over(entry->state) ||
-                       (entry->state == PLAN_DRAFT && entry->expires_ms <= now_ms);
-        if (is_over && (oldest == MEMORY_NO_SLOT || m->plans[i]->number < m->plans[oldest]->number))
-            oldest = i;
+        bool is_draft = entry->state == PLAN_DRAFT;
+        if (plan_is_over(entry->state) || (is_draft && entry->expires_ms <= wanted->created_ms))
+            over = older_of(m, over, i);
+        else if (is_draft && span_equal(entry->actor, wanted->actor) &&
+                 entry->created_ms <= wanted->created_ms - PLAN_DRAFT_STAYS_MS)
+            draft = older_of(m, draft, i);
     }
-    return oldest;
+    return over != MEMORY_NO_SLOT ? over : draft;
 }
 
 static struct memory_plan *plan_new(const struct plan_entry *from)
@@ -88,7 +97,7 @@ enum gw_status memory_plan_set(struct store_backend *backend, const struct plan_
     size_t at = find_plan(m, entry->plan_id);
     bool is_new = at == MEMORY_NO_SLOT;
     if (is_new)
-        at = place_for_plan(m, entry->created_ms);
+        at = place_for_plan(m, entry);
     if (at == MEMORY_NO_SLOT)
         return gw_error_set(err, GW_LIMIT, "there are %d plans already, and none is over",
                             STORE_PLANS_MAX);

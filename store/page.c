@@ -235,6 +235,8 @@ bool op_is_cut(const struct store_op *op)
         return false;
     if (op->kind == STORE_LIST) {
         uint32_t wanted = op->in.list.rows_max;
+        if (op->in.list.is_short)
+            return false;
         if (wanted == 0 || wanted > STORE_PAGE_ROWS_MAX)
             wanted = STORE_PAGE_ROWS_MAX;
         return op->out.row_count < wanted;

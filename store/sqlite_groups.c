@@ -109,8 +109,8 @@ enum gw_status sqlite_groups_read(struct store_backend *backend, struct store_op
         struct group_entry *entry = &op->out.groups[i];
         status = read_oldest(s, entry, err);
         if (status == GW_OK)
-            status = read_newest(s, entry, op->in.groups.since_ms, op_grown_max(op, i, counted),
-                                 err);
+            status =
+                read_newest(s, entry, op->in.groups.since_ms, op_grown_max(op, i, counted), err);
         counted += entry->grown;
     }
     return status;

@@ -26,7 +26,8 @@ enum {
     PLAN_COLUMN_refused,
 };
 
-static enum gw_status make_room(struct sqlite_store *s, int64_t now_ms, struct gw_error *err);
+static enum gw_status make_room(struct sqlite_store *s, const struct plan_entry *wanted,
+                                struct gw_error *err);
 
 static void bind_plan(sqlite3_stmt *statement, const struct plan_entry *entry)
 {
@@ -148,7 +149,7 @@ static enum gw_status set_part(struct sqlite_store *s, enum sqlite_sql which, co
 static enum gw_status insert(struct sqlite_store *s, const struct plan_entry *entry,
                              struct gw_error *err)
 {
-    enum gw_status status = make_room(s, entry->created_ms, err);
+    enum gw_status status = make_room(s, entry, err);
     if (status != GW_OK)
         return status;
     bind_plan(s->statements[SQL_PLAN_INSERT], entry);
@@ -192,18 +193,34 @@ static enum gw_status ask(struct sqlite_store *s, enum sqlite_sql which, int64_t
     return status;
 }
 
+/* The oldest that is over when the new one comes, else the oldest draft of the same
+ * person, if it has stood for long enough; "": there is none. */
+static enum gw_status find_leaver(struct sqlite_store *s, const struct plan_entry *wanted,
+                                  char ret_plan_id[PLAN_ID_BYTES + 1], struct gw_error *err)
+{
+    sqlite3_stmt *over = s->statements[SQL_PLAN_OVER], *draft = s->statements[SQL_PLAN_OLD_DRAFT];
+    sqlite_bind_int(over, 1, PLAN_DONE);
+    sqlite_bind_int(over, 2, PLAN_DRAFT);
+    sqlite_bind_int(over, 3, wanted->created_ms);
+    enum gw_status status = ask(s, SQL_PLAN_OVER, NULL, ret_plan_id, err);
+    if (status != GW_OK || ret_plan_id[0] != '\0')
+        return status;
+    sqlite_bind_int(draft, 1, PLAN_DRAFT);
+    sqlite_bind_bytes(draft, 2, wanted->actor);
+    sqlite_bind_int(draft, 3, wanted->created_ms - PLAN_DRAFT_STAYS_MS);
+    return ask(s, SQL_PLAN_OLD_DRAFT, NULL, ret_plan_id, err);
+}
+
 /* Nothing is written before it is known that there will be room. */
-static enum gw_status make_room(struct sqlite_store *s, int64_t now_ms, struct gw_error *err)
+static enum gw_status make_room(struct sqlite_store *s, const struct plan_entry *wanted,
+                                struct gw_error *err)
 {
     char plan_id[PLAN_ID_BYTES + 1] = {0};
     int64_t count = 0;
     enum gw_status status = ask(s, SQL_PLAN_COUNT, &count, NULL, err);
     if (status != GW_OK || count < STORE_PLANS_MAX)
         return status;
-    sqlite_bind_int(s->statements[SQL_PLAN_OVER], 1, PLAN_DONE);
-    sqlite_bind_int(s->statements[SQL_PLAN_OVER], 2, PLAN_DRAFT);
-    sqlite_bind_int(s->statements[SQL_PLAN_OVER], 3, now_ms);
-    status = ask(s, SQL_PLAN_OVER, NULL, plan_id, err);
+    status = find_leaver(s, wanted, plan_id, err);
     if (status == GW_OK && plan_id[0] == '\0')
         status = gw_error_set(err, GW_LIMIT, "there are %d plans already, and none is over",
                               STORE_PLANS_MAX);

@@ -85,13 +85,13 @@ struct group_entry {
     uint64_t asked;   /* of them: a caller has asked again and waits for an outcome */
     uint64_t claimed; /* of them: somebody is on it */
     uint64_t probes[PROBE_RESULT_COUNT]; /* by the result of the last probe */
-    uint64_t grown;      /* created after in.groups.since_ms; stops at STORE_GROWN_MAX, and
-                          * where all groups together have STORE_GROWN_SUM_MAX */
-    bool grown_is_cut;   /* it stopped: there are more */
-    int64_t first_ms, last_ms;           /* when the first and the last row were created */
+    uint64_t grown;            /* created after in.groups.since_ms; stops at STORE_GROWN_MAX, and
+                                * where all groups together have STORE_GROWN_SUM_MAX */
+    bool grown_is_cut;         /* it stopped: there are more */
+    int64_t first_ms, last_ms; /* when the first and the last row were created */
 };
-#define STORE_GROUPS_MAX 1024
-#define STORE_GROWN_MAX  10000
+#define STORE_GROUPS_MAX    1024
+#define STORE_GROWN_MAX     10000
 #define STORE_GROWN_SUM_MAX 20000 /* rows that one operation looks at for this, in all groups */
 
 /* Many verdicts at once (SPEC 4): made first, looked at, then applied. */
@@ -125,7 +125,10 @@ struct plan_entry {
     uint32_t count, settled, changed, refused; /* of the entries */
     struct span items;                         /* packed: plan_items_encode(); empty: not loaded */
 };
-#define STORE_PLANS_MAX 200 /* kept; the oldest finished one gives way */
+#define STORE_PLANS_MAX                                                                            \
+    200 /* kept; for one more the oldest that is over or has expired gives                         \
+         * way, else the oldest draft of the same actor that is so old: */
+#define PLAN_DRAFT_STAYS_MS 60000
 
 /* One exchange on an observed route. Owner and key are digests here: nothing that is
  * seen on the side is kept in clear but what a report must name. */
@@ -213,6 +216,8 @@ struct store_op {
             struct store_filter filter;
             uint32_t rows_max;
             bool oldest_first;
+            bool is_short;  /* looks at STORE_PAGE_EXAMINED_MAX rows at most, and answers: the
+                             * page may be short or empty, and next_cursor says where to go on */
             int64_t cursor; /* 0: from the start; else next_cursor of the page before */
         } list;
         struct {
@@ -231,6 +236,10 @@ struct store_op {
                                               * STALE: the plan on record is over (plans[0])
                                               * and this one is not */
             const struct audit_entry *audit; /* NULL: none */
+            /* NULL: as above. Else compare-and-set: only a plan that still is as it was seen
+             * (state, times, persons, counts) is replaced. NONE: it is gone, and is not made
+             * again. STALE: plans[0] is how it is now, be it by this very entry before */
+            const struct plan_entry *seen;
         } plan;
         struct {
             const struct observation *seen;

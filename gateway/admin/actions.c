@@ -3,6 +3,7 @@
  * of its change. It must never move a receipt to another state. */
 #include "gateway/admin/body.h"
 #include "gateway/admin/operation.h"
+#include "gateway/receipts.h"
 
 #include "base/log.h"
 
@@ -13,6 +14,7 @@ enum action_kind { ACTION_CLAIM, ACTION_PROBE, ACTION_CONTRADICTION };
 struct action {
     enum action_kind kind;
     bool release, take_over;
+    bool marks_anew;  /* ACTION_CONTRADICTION: nobody has said so before */
     uint32_t version; /* ACTION_CONTRADICTION: that was looked at */
     uint32_t tries;
     struct span note;
@@ -104,7 +106,7 @@ static enum judgement judge_probe(struct call *call, struct store_row *row)
 
 static enum judgement judge_contradiction(struct call *call, struct store_row *row)
 {
-    const struct action *action = call->state;
+    struct action *action = call->state;
     if (row->receipt.version != action->version) {
         call_begin_problem(call, ADMIN_CHANGED,
                            "You looked at version %u; it is version %u now, state %s. Nothing was "
@@ -122,7 +124,12 @@ static enum judgement judge_contradiction(struct call *call, struct store_row *r
                            receipt_public_state(row->receipt.state));
         return refuse(call, row);
     }
-    row->receipt = next;
+    uint32_t count;
+    const struct attempt_record *attempts = operation_attempts(call, row, &count);
+    const struct doubt_times times = {.now_ms = call->now_ms,
+                                      .last_end_ms = operation_last_end_ms(attempts, count)};
+    action->marks_anew = (row->receipt.marks & RECEIPT_CONTRADICTED) == 0;
+    receipts_take_doubt(row, &next, call_route(call, row->route), &times);
     return JUDGED_CHANGE;
 }
 
@@ -167,7 +174,7 @@ static void log_change(struct call *call, const struct store_row *row)
 {
     const struct action *action = call->state;
     const struct route_policy *route = call_route(call, row->route);
-    if (action->kind == ACTION_CONTRADICTION)
+    if (action->kind == ACTION_CONTRADICTION && action->marks_anew)
         atomic_fetch_add(&board_route(call->options->board, route)->contradictions, 1);
     const struct gw_log_pair pairs[] = {{"operation", span_str(row->operation_id), 0},
                                         {"route", row->route, 0},
@@ -323,7 +330,8 @@ void call_comment(struct call *call)
         return;
     if (!body_words(call, &doc, body_member(&doc, 0, "text"), CALL_COMMENT_BYTES_MAX, &text)) {
         call_problem(call, ADMIN_BODY_INVALID,
-                     "text: the comment, in 1 to %d bytes; it goes on record with your name.",
+                     "text: the comment, in 1 to %d bytes without control characters but tab and "
+                     "newline; it goes on record with your name.",
                      CALL_COMMENT_BYTES_MAX);
         return;
     }

@@ -135,6 +135,19 @@ bool body_name(struct call *call, const struct json_doc *doc, uint32_t node, str
                   n->name_has_escapes != 0, ret);
 }
 
+/* A control byte but tab and newline: it would hide or overwrite what stands around it
+ * wherever the text is shown. In UTF-8 those above 0x7f begin with 0xc2. */
+static bool has_controls(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t byte = (uint8_t)text.ptr[i];
+        bool is_high = byte == 0xc2 && i + 1 < text.len && (uint8_t)text.ptr[i + 1] < 0xa0;
+        if (is_high || byte == 0x7f || (byte < 0x20 && byte != '\t' && byte != '\n'))
+            return true;
+    }
+    return false;
+}
+
 bool body_words(struct call *call, const struct json_doc *doc, uint32_t node, size_t bytes_max,
                 struct span *ret)
 {
@@ -144,7 +157,7 @@ bool body_words(struct call *call, const struct json_doc *doc, uint32_t node, si
     while (blanks < text.len && (text.ptr[blanks] == ' ' || text.ptr[blanks] == '\t' ||
                                  text.ptr[blanks] == '\n' || text.ptr[blanks] == '\r'))
         blanks++;
-    if (!is_text || blanks == text.len || text.len > bytes_max)
+    if (!is_text || blanks == text.len || text.len > bytes_max || has_controls(text))
         return false;
     *ret = text;
     return true;
@@ -179,7 +192,8 @@ bool body_note(struct call *call, const struct json_doc *doc, struct span *ret)
     if (body_words(call, doc, body_member(doc, 0, "note"), CALL_NOTE_BYTES_MAX, ret))
         return true;
     call_problem(call, ADMIN_BODY_INVALID,
-                 "note: say why, in 1 to %d bytes; it goes on record with your name.",
+                 "note: say why, in 1 to %d bytes without control characters but tab and newline; "
+                 "it goes on record with your name.",
                  CALL_NOTE_BYTES_MAX);
     return false;
 }

@@ -1,13 +1,16 @@
-/* GET /v1/operations and /v1/inflight: filters, pages. It must refuse a parameter
- * that it does not know: a misspelled filter would show everything. */
+/* GET /v1/operations and /v1/inflight: filters, pages. A page goes through the store in
+ * steps of a bounded number of rows, so that others are served between them. It must
+ * refuse a parameter that it does not know: a misspelled filter would show everything. */
 #include "gateway/admin/filter.h"
 #include "gateway/admin/operation.h"
+#include "gateway/admin/plane.h"
 #include "gateway/admin/query.h"
 
 #include "base/text.h"
 
 #define LIST_ROWS_DEFAULT 100
-#define LIST_ROUNDS_MAX   1000 /* of pages in which nothing fitted */
+#define LIST_STEPS_MAX    20 /* of 10,000 rows looked at; then the page is short, or empty */
+#define LIST_SEARCHES_MAX 2  /* calls that take more than one step, at once */
 
 /* Each takes one value into the operation; NULL, or what is wrong with it. */
 typedef const char *parameter_fn(struct call *call, struct span value);
@@ -48,8 +51,13 @@ static const struct {
 };
 
 struct listing {
-    uint32_t rounds;
-    bool of_flight; /* the states are given, and so is the order */
+    uint32_t steps;
+    uint32_t wanted; /* rows of a page */
+    bool of_flight;  /* the states are given, and so is the order */
+    bool is_search;  /* one of LIST_SEARCHES_MAX */
+    int64_t next;    /* where a page that ends now goes on; 0: nowhere */
+    uint32_t count;
+    const struct store_row *rows[STORE_PAGE_ROWS_MAX];
 };
 
 static const char *take_pair(struct call *call, const struct query_pair *pair)
@@ -86,43 +94,107 @@ static bool take_query(struct call *call)
     return true;
 }
 
+static void end_search(struct call *call)
+{
+    struct listing *listing = call->state;
+    gw_implies(listing->is_search, call->admin->searches > 0);
+    if (listing->is_search)
+        call->admin->searches--;
+    listing->is_search = false;
+}
+
 static void print_page(struct call *call)
 {
+    const struct listing *listing = call->state;
     call_begin(call, 200);
     writer_open(&call->json, "operations", '[');
-    for (uint32_t i = 0; i < call->op.out.row_count; i++) {
+    for (uint32_t i = 0; i < listing->count; i++) {
         writer_open(&call->json, NULL, '{');
-        operation_print_members(call, &call->op.out.rows[i], true);
+        operation_print_members(call, listing->rows[i], true);
         writer_close(&call->json, '}');
     }
     writer_close(&call->json, ']');
-    if (call->op.out.next_cursor == 0)
+    if (listing->next == 0)
         writer_null(&call->json, "next");
     else
         writer_text(&call->json, "next",
-                    arena_print(call->arena, "%lld", (long long)call->op.out.next_cursor));
+                    arena_print(call->arena, "%lld", (long long)listing->next));
     call_end(call);
+}
+
+static void on_page(struct call *call);
+
+static void ask(struct call *call)
+{
+    const struct listing *listing = call->state;
+    gw_assert(listing->count < listing->wanted);
+    uint32_t left = listing->wanted - listing->count;
+    if (call->op.in.list.rows_max > left)
+        call->op.in.list.rows_max = left;
+    if (call_try_submit(call, on_page))
+        return;
+    end_search(call);
+    call_problem(call, ADMIN_STORE_UNAVAILABLE,
+                 "The queue to the store is full. Nothing was read; ask again.");
+}
+
+/* Few may search at once: the store has one thread for all. false: no more than this. */
+static bool may_search_on(struct call *call)
+{
+    struct listing *listing = call->state;
+    if (listing->is_search)
+        return true;
+    if (call->admin->searches == LIST_SEARCHES_MAX)
+        return false;
+    call->admin->searches++;
+    listing->is_search = true;
+    return true;
+}
+
+static void take_rows(struct call *call)
+{
+    struct listing *listing = call->state;
+    for (uint32_t i = 0; i < call->op.out.row_count; i++)
+        listing->rows[listing->count++] = &call->op.out.rows[i];
+    listing->next = call->op.out.next_cursor;
+    call->op.in.list.cursor = listing->next;
 }
 
 static void on_page(struct call *call)
 {
     struct listing *listing = call->state;
     bool is_too_much = call->op.out.status == GW_NOMEM || call->op.out.status == GW_LIMIT;
-    if (is_too_much && call->op.in.list.rows_max > 1 && ++listing->rounds < LIST_ROUNDS_MAX) {
+    if (is_too_much && listing->count == 0 && call->op.in.list.rows_max > 1) {
         call->op.in.list.rows_max /= 2; /* rows with much in them: fewer of them */
-        call_submit(call, on_page);
+        listing->wanted = call->op.in.list.rows_max;
+        ask(call);
         return;
     }
-    if (!call_store_is_well(call))
-        return;
-    /* The store looks at so many rows at a time; nothing may have fitted yet. */
-    if (call->op.out.row_count == 0 && call->op.out.next_cursor != 0 &&
-        ++listing->rounds < LIST_ROUNDS_MAX) {
-        call->op.in.list.cursor = call->op.out.next_cursor;
-        call_submit(call, on_page);
+    if (is_too_much && listing->count > 0) {
+        end_search(call); /* the rest has room on the next page */
+        print_page(call);
         return;
     }
-    print_page(call);
+    if (call->op.out.status == GW_OK) {
+        take_rows(call);
+        bool goes_on = listing->next != 0 && listing->count < listing->wanted &&
+                       ++listing->steps < LIST_STEPS_MAX;
+        if (goes_on && may_search_on(call)) {
+            ask(call);
+            return;
+        }
+        if (goes_on && listing->count == 0) {
+            call_problem(
+                call, ADMIN_OVERLOADED,
+                "%d other lists search through the whole store. Ask again soon, or narrow "
+                "the list: state=unknown with a route, an owner or a key is found at once.",
+                LIST_SEARCHES_MAX);
+            return;
+        }
+    }
+    end_search(call);
+    if (call_store_is_well(call))
+        print_page(call);
 }
 
 static void list(struct call *call, bool of_flight)
@@ -136,12 +208,15 @@ static void list(struct call *call, bool of_flight)
     call->state = listing;
     call->op.kind = STORE_LIST;
     call->op.in.list.rows_max = LIST_ROWS_DEFAULT;
+    call->op.in.list.is_short = true;
     if (of_flight) {
         call->op.in.list.filter.states = 1u << RECEIPT_CLAIMED | 1u << RECEIPT_SENT;
         call->op.in.list.oldest_first = true;
     }
-    if (take_query(call))
-        call_submit(call, on_page);
+    if (!take_query(call))
+        return;
+    listing->wanted = call->op.in.list.rows_max;
+    ask(call);
 }
 
 void call_list(struct call *call)

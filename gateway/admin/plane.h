@@ -21,6 +21,7 @@ struct admin {
     size_t body_max;
     uint32_t calls;          /* not answered yet */
     uint32_t calls_in_store; /* operations of calls and plans that the store has */
+    uint32_t searches;       /* lists that go on looking after their first step */
     bool is_reporting;       /* a report of observe mode is under way: one at a time */
     struct sessions sessions;
     struct plans *plans;

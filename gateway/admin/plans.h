@@ -25,25 +25,40 @@ void plans_close(struct plans *plans); /* nothing new begins; what is under way 
 void plans_free(struct plans *plans);  /* NULL is fine; nothing is in the store's hands */
 /* A plan was applied: is something due? */
 void plans_look(struct plans *plans);
-/* The plan of `entry` is about to be stopped: nothing more of it begins, and its counts
- * are those of this moment. false: it has just been done. */
-bool plans_hold(struct plans *plans, struct plan_entry *entry) GW_MUST_CHECK;
+/* Somebody is about to stop a plan. All zero before its first use. */
+struct plan_hold {
+    struct call *call;
+    call_fn *next; /* runs once when nothing is under way any more */
+    struct plan_hold *behind;
+    bool is_on; /* the plan's run waits for plans_let_go() */
+};
+/* Nothing more of the plan begins, nor is put on record, until plans_let_go(). false:
+ * something is still under way, and hold->next runs when that has ended. */
+bool plans_hold(struct plans *plans, const char *plan_id, struct plan_hold *hold) GW_MUST_CHECK;
+void plans_let_go(struct plans *plans, struct plan_hold *hold); /* one that is not on is fine */
+/* Counts and items become those of this moment, if the hold is on; false: out of memory. */
+bool plans_tell(const struct plans *plans, const struct plan_hold *hold, struct plan_entry *entry,
+                struct arena *arena) GW_MUST_CHECK;
+/* That the plan is stopped is on record. */
+void plans_stopped(struct plans *plans, const struct plan_hold *hold,
+                   const struct plan_entry *entry);
 
 /* ---- plans_lane.c: one entry ---- */
 struct plan_run {
     struct arena *arena;
     const struct admin_options *options;
     struct plan_entry entry;
+    struct plan_entry on_record; /* as it was read or saved last, without its parts */
     struct verdict verdict;
     struct plan_item *items;
     uint32_t item_count, next;
     uint32_t in_flight;
-    bool is_loaded;   /* that it goes on is on record */
-    bool is_held;     /* somebody is stopping it */
-    bool is_stopped;  /* and that is on record */
-    bool has_failed;  /* the store did: the rest is for later */
-    bool is_crowded;  /* the store's queue was full */
-    bool has_changed; /* since the last save */
+    uint32_t hold_count;       /* who are stopping it */
+    struct plan_hold *waiting; /* those of them who wait for what is under way */
+    bool is_loaded;            /* that it goes on is on record */
+    bool has_failed;           /* the store did: the rest is for later */
+    bool is_crowded;           /* the store's queue was full */
+    bool has_changed;          /* since the last save */
 };
 struct plan_lane {
     GW_TAG(lane);

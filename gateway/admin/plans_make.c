@@ -92,8 +92,11 @@ static void on_made(struct call *call)
 {
     const struct plan_draft *draft = call->state;
     if (call->op.out.status == GW_LIMIT) {
-        call_problem(call, ADMIN_OVERLOADED,
-                     "There are %d plans that are not over. Nothing was made. Stop some of them.",
+        call_problem(call, ADMIN_PLANS_FULL,
+                     "There are %d plans that are not over, and none of them is a draft of yours "
+                     "older than a minute, which would give way. Nothing was made. Stop those that "
+                     "nobody needs: recibo backlog plans lists them, recibo backlog settle --stop "
+                     "PLAN stops one.",
                      STORE_PLANS_MAX);
         return;
     }

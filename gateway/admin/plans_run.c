@@ -23,15 +23,13 @@ struct plans {
     struct event *timer;
     struct store_op op; /* looks, loads and saves: one at a time */
     struct arena *op_arena;
-    bool is_busy;     /* op is in the store's hands */
-    bool wants_look;  /* somebody applied a plan meanwhile */
-    bool is_closing;  /* the process ends */
-    bool save_judges; /* the save under way tells whether the plan was stopped */
+    bool is_busy;    /* op is in the store's hands */
+    bool wants_look; /* somebody applied a plan meanwhile */
+    bool is_closing; /* the process ends */
     int64_t save_due_ticks;
     struct plan_entry saved; /* as it is being saved */
     struct plan_run *run;    /* NULL: none */
     struct plan_lane lanes[PLANS_LANES];
-    char done_id[PLAN_ID_BYTES + 1];                  /* the last one that came to its end */
     char bad_ids[STORE_PLANS_MAX][PLAN_ID_BYTES + 1]; /* damaged ones, passed over */
     uint32_t bad_count;
     char loading_id[PLAN_ID_BYTES + 1];
@@ -129,6 +127,7 @@ static void say(const struct plan_run *run, const char *event)
 static void drop_run(struct plans *plans)
 {
     gw_assert(plans->run->in_flight == 0);
+    gw_assert(plans->run->hold_count == 0);
     arena_free(plans->run->arena);
     plans->run = NULL;
 }
@@ -166,33 +165,46 @@ static void end_run(struct plans *plans)
     struct plan_run *run = plans->run;
     bool is_over = plan_is_over(run->entry.state);
     if (is_over)
-        memcpy(plans->done_id, run->entry.plan_id, sizeof(plans->done_id));
-    if (is_over)
         say(run, run->entry.state == PLAN_DONE ? "plan.done" : "plan.stopped");
     int64_t wait_ms = run->has_failed ? AGAIN_MS : 0;
     drop_run(plans);
     look_in(plans, wait_ms);
 }
 
+/* Nothing is under way: whoever stops the plan can go on. */
+static void wake(struct plan_run *run)
+{
+    while (run->waiting != NULL) { /* each is there once, and none comes back at once */
+        struct plan_hold *hold = run->waiting;
+        struct call *call = hold->call;
+        run->waiting = hold->behind;
+        hold->behind = NULL;
+        hold->next(call);
+        call_settle_up(call); /* the hold went with it if it was answered */
+    }
+}
+
 static void go_on(struct plans *plans)
 {
     struct plan_run *run = plans->run;
-    bool may_begin = run->is_loaded && !run->is_held && !run->is_stopped && !run->has_failed &&
-                     !is_ending(plans);
+    bool may_begin = run->is_loaded && run->hold_count == 0 && !plan_is_over(run->entry.state) &&
+                     !run->has_failed && !is_ending(plans);
     if (may_begin)
         start_lanes(plans);
     if (plans->is_busy)
         return; /* the save comes back here */
     if (run->in_flight > 0) {
-        if (run->has_changed && !run->is_held && now_ticks(plans) >= plans->save_due_ticks)
+        if (run->has_changed && run->hold_count == 0 && now_ticks(plans) >= plans->save_due_ticks)
             save(plans);
         return;
     }
-    if (run->has_failed || (plan_is_over(run->entry.state) && !run->has_changed))
+    if (run->hold_count > 0)
+        wake(run); /* plans_let_go() looks again */
+    else if (run->has_failed || (plan_is_over(run->entry.state) && !run->has_changed))
         end_run(plans);
     else if (may_begin && run->is_crowded)
         look_in(plans, SOON_MS);
-    else if (is_ending(plans) && !run->has_changed && !run->is_held)
+    else if (is_ending(plans) && !run->has_changed)
         drop_run(plans);
     else
         save(plans);
@@ -205,16 +217,14 @@ void plans_lane_ended(struct plans *plans)
 
 /* ---- what is on record ---- */
 
-/* Somebody stopped it: his words stand, with our counts. */
+/* Somebody stopped it: his words stand. */
 static void adopt(struct plan_run *run, const struct plan_entry *on_record)
 {
     run->entry.state = on_record->state;
     run->entry.ended_ms = on_record->ended_ms;
-    run->is_stopped = true;
-    run->has_changed = true;
-    if (!arena_copy(run->arena, on_record->applied_by, &run->entry.applied_by) ||
-        !arena_copy(run->arena, on_record->note, &run->entry.note))
-        run->has_failed = true;
+    run->has_changed = false;
+    if (!arena_copy(run->arena, on_record->applied_by, &run->entry.applied_by))
+        run->entry.applied_by = SPAN(""); /* it is for the log alone */
 }
 
 static void save_came(struct store_op *op, void *ctx)
@@ -224,27 +234,30 @@ static void save_came(struct store_op *op, void *ctx)
     gw_assert(run != NULL);
     if (op->out.status != GW_OK) {
         run->has_failed = true;
-    } else if (op->out.found == STORE_STALE && op->out.plan_count == 1) {
-        run->is_held = false;
-        adopt(run, &op->out.plans[0]);
+    } else if (op->out.found == STORE_NONE) { /* stopped, and given way to another since */
+        run->entry.state = PLAN_STOPPED;
+        run->has_changed = false;
+    } else if (op->out.found == STORE_STALE) {
+        if (op->out.plan_count == 1 && plan_is_over(op->out.plans[0].state))
+            adopt(run, &op->out.plans[0]);
+        else
+            run->has_failed = true; /* what goes on there is not ours: read it again */
     } else {
         run->is_loaded = true;
         run->entry.state = plans->saved.state;
         run->entry.ended_ms = plans->saved.ended_ms;
-        if (plans->save_judges) /* whoever wanted to stop it could not */
-            run->is_held = false;
+        run->on_record = plans->saved;
     }
     forget_own(plans);
     go_on(plans);
 }
 
-static bool pack_items(struct plans *plans, struct span *ret)
+static bool pack_items(const struct plan_run *run, struct arena *arena, struct span *ret)
 {
-    const struct plan_run *run = plans->run;
     struct gw_buf packed;
     gw_buf_init(&packed, PLAN_ITEMS_BYTES_MAX);
     bool ok = plan_items_encode(&packed, run->items, run->item_count) &&
-              arena_copy(plans->op_arena, gw_buf_span(&packed), ret);
+              arena_copy(arena, gw_buf_span(&packed), ret);
     gw_buf_fini(&packed);
     return ok;
 }
@@ -252,21 +265,21 @@ static bool pack_items(struct plans *plans, struct span *ret)
 static void save(struct plans *plans)
 {
     struct plan_run *run = plans->run;
-    bool is_whole = run->is_loaded && run->in_flight == 0 && !run->is_held && !run->is_stopped &&
-                    !has_more(run);
+    bool is_whole = run->is_loaded && run->in_flight == 0 && !has_more(run);
+    gw_assert(run->hold_count == 0);
     plans->op_arena = arena_new(RUN_BYTES_MAX);
     plans->saved = run->entry;
     plans->saved.answer = SPAN("");
-    if (!run->is_stopped)
-        plans->saved.state = is_whole ? PLAN_DONE : PLAN_APPLYING;
+    plans->saved.state = is_whole ? PLAN_DONE : PLAN_APPLYING;
     if (is_whole)
         plans->saved.ended_ms = now_ms(plans);
-    plans->save_judges = run->is_held && run->in_flight == 0;
     plans->save_due_ticks = now_ticks(plans) + SAVE_EVERY_MS;
     plans->op = (struct store_op){.kind = STORE_PLAN_SET};
     plans->op.in.plan.entry = &plans->saved;
+    plans->op.in.plan.seen = &run->on_record;
     run->has_changed = false;
-    bool is_packed = plans->op_arena != NULL && pack_items(plans, &plans->saved.items);
+    bool is_packed =
+        plans->op_arena != NULL && pack_items(run, plans->op_arena, &plans->saved.items);
     if (is_packed && submit_own(plans, save_came))
         return;
     forget_own(plans);
@@ -282,8 +295,10 @@ static enum gw_status make_run(struct plans *plans, const struct plan_entry *ent
     struct plan_run *run = arena_take(plans->op_arena, sizeof(*run));
     if (run == NULL)
         return GW_NOMEM;
-    *run = (struct plan_run){
-        .arena = plans->op_arena, .options = &plans->admin->options, .entry = *entry};
+    *run = (struct plan_run){.arena = plans->op_arena,
+                             .options = &plans->admin->options,
+                             .entry = *entry,
+                             .on_record = *entry};
     run->verdict = (struct verdict){.kind = verdict_by_word(entry->verdict),
                                     .force = entry->force,
                                     .has_answer = entry->answer.len > 0,
@@ -424,18 +439,50 @@ void plans_look(struct plans *plans)
         look_in(plans, 0);
 }
 
-bool plans_hold(struct plans *plans, struct plan_entry *entry)
+/* ---- who stops a plan ---- */
+
+bool plans_hold(struct plans *plans, const char *plan_id, struct plan_hold *hold)
 {
     struct plan_run *run = plans->run;
-    if (run == NULL || strcmp(run->entry.plan_id, entry->plan_id) != 0)
-        return strcmp(plans->done_id, entry->plan_id) != 0;
-    if (plans->is_busy && plan_is_over(plans->saved.state))
-        return false;
-    run->is_held = true;
-    entry->settled = run->entry.settled;
-    entry->changed = run->entry.changed;
-    entry->refused = run->entry.refused;
-    return true;
+    if (run == NULL || strcmp(run->entry.plan_id, plan_id) != 0)
+        return true;
+    if (!hold->is_on)
+        run->hold_count++;
+    hold->is_on = true;
+    if (!plans->is_busy && run->in_flight == 0)
+        return true;
+    hold->behind = run->waiting;
+    run->waiting = hold;
+    return false;
+}
+
+void plans_let_go(struct plans *plans, struct plan_hold *hold)
+{
+    if (!hold->is_on)
+        return;
+    gw_assert(plans->run != NULL);
+    gw_assert(plans->run->hold_count > 0);
+    plans->run->hold_count--;
+    hold->is_on = false;
+    look_in(plans, 0);
+}
+
+bool plans_tell(const struct plans *plans, const struct plan_hold *hold, struct plan_entry *entry,
+                struct arena *arena)
+{
+    const struct plan_run *run = plans->run;
+    if (!hold->is_on)
+        return true;
+    gw_assert(run->in_flight == 0);
+    plan_count(entry, run->items, run->item_count);
+    return pack_items(run, arena, &entry->items);
+}
+
+void plans_stopped(struct plans *plans, const struct plan_hold *hold,
+                   const struct plan_entry *entry)
+{
+    if (hold->is_on)
+        adopt(plans->run, entry);
 }
 
 /* ---- its life ---- */

@@ -28,6 +28,7 @@ struct show {
     enum show_part part;
     const struct plan_item *wanted[PLANS_LEFT_OUT_MAX];
     uint32_t wanted_count, next, window;
+    uint32_t rows_max; /* of a window */
 };
 
 /* ---- what is counted ---- */
@@ -221,15 +222,20 @@ static const struct store_row *row_with(const struct store_op *op, int64_t id)
 static void on_rows(struct call *call)
 {
     struct show *show = call->state;
-    bool is_well = call->op.out.status == GW_OK;
+    enum gw_status status = call->op.out.status;
+    bool is_well = status == GW_OK;
+    bool is_too_much = (status == GW_NOMEM || status == GW_LIMIT) && show->rows_max > 1;
     for (uint32_t i = 0; i < show->window && is_well; i++) {
         const struct plan_item *item = show->wanted[show->next + i];
         print_wanted(call, show, item, row_with(&call->op, item->id));
     }
     arena_free(call->arena);
     call->arena = show->home;
-    show->next += show->window;
-    if (is_well)
+    if (is_too_much)
+        show->rows_max /= 2; /* rows with much in them: fewer of them */
+    else
+        show->next += show->window;
+    if (is_well || is_too_much)
         go_on(call);
     else
         fail(call, "The store could not be read. The log says why.");
@@ -241,7 +247,7 @@ static void read_window(struct call *call)
     struct show *show = call->state;
     int64_t first_id = show->wanted[show->next]->id;
     uint32_t end = show->next + 1;
-    while (end < show->wanted_count && show->wanted[end]->id - first_id < WINDOW_ROWS)
+    while (end < show->wanted_count && show->wanted[end]->id - first_id < show->rows_max)
         end++;
     show->window = end - show->next;
     struct arena *page = arena_new(PLANS_PAGE_BYTES_MAX);
@@ -300,6 +306,7 @@ static bool take(struct call *call, const struct plan_entry *entry, struct show 
     if (plan_items_decode(call->arena, entry->items, &items, &show->item_count) != GW_OK)
         return false;
     show->home = call->arena;
+    show->rows_max = WINDOW_ROWS;
     show->entry = *entry;
     show->items = items;
     show->verdict = (struct verdict){.kind = verdict_by_word(entry->verdict),

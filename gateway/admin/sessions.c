@@ -29,9 +29,39 @@ static struct session *take(struct session *all, uint32_t count)
 {
     struct session *first = &all[0];
     for (uint32_t i = 1; i < count; i++)
-        if (all[i].until_ticks < first->until_ticks)
+        if (all[i].until_ticks < first->until_ticks ||
+            (all[i].until_ticks == first->until_ticks && all[i].number < first->number))
             first = &all[i];
     return first;
+}
+
+/* Longer actors are kept cut, and so compared. */
+static bool is_of(const struct session *session, struct span actor)
+{
+    if (actor.len > sizeof(session->actor))
+        actor.len = sizeof(session->actor);
+    return session->until_ticks > 0 && span_equal(session_actor(session), actor);
+}
+
+struct place {
+    struct session *all;
+    uint32_t count;
+    uint32_t each; /* of one actor; beyond, his own that ends first gives way */
+};
+
+static struct session *take_for(const struct place *place, struct span actor, int64_t now_ticks)
+{
+    struct session *own = NULL;
+    uint32_t have = 0;
+    for (uint32_t i = 0; i < place->count; i++) {
+        struct session *session = &place->all[i];
+        if (!is_of(session, actor) || session->until_ticks <= now_ticks)
+            continue;
+        have++;
+        if (own == NULL || session->number < own->number)
+            own = session;
+    }
+    return have < place->each ? take(place->all, place->count) : own;
 }
 
 static uint32_t copy(char *to, size_t room, struct span from)
@@ -58,8 +88,10 @@ static void fill(struct session *session, const char *prefix, const struct sessi
 void sessions_issue(struct sessions *sessions, const struct session_holder *holder,
                     int64_t now_ticks, char ret_code[SESSION_TEXT_BYTES])
 {
-    struct session *code = take(sessions->codes, SESSION_CODES_MAX);
+    const struct place codes = {.all = sessions->codes, .count = SESSION_CODES_MAX, .each = 1};
+    struct session *code = take_for(&codes, holder->actor, now_ticks);
     fill(code, "code_", holder, ret_code);
+    code->number = ++sessions->made;
     code->until_ticks = now_ticks + SESSION_CODE_MS;
 }
 
@@ -72,8 +104,11 @@ const struct session *sessions_redeem(struct sessions *sessions, struct span cod
     struct session *spent = &sessions->codes[at];
     const struct session_holder holder = {
         .name = session_name(spent), .actor = session_actor(spent), .rights = spent->rights};
-    struct session *page = take(sessions->pages, SESSION_PAGES_MAX);
+    const struct place pages = {
+        .all = sessions->pages, .count = SESSION_PAGES_MAX, .each = SESSION_PAGES_EACH};
+    struct session *page = take_for(&pages, holder.actor, now_ticks);
     fill(page, "page_", &holder, ret_token);
+    page->number = ++sessions->made;
     page->until_ticks = now_ticks + SESSION_PAGE_MS;
     memset(spent, 0, sizeof(*spent));
     return page;

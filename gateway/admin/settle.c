@@ -5,6 +5,7 @@
 #include "gateway/admin/body.h"
 #include "gateway/admin/operation.h"
 #include "gateway/admin/verdict.h"
+#include "gateway/receipts.h"
 
 #include "base/fault.h"
 #include "base/log.h"
@@ -223,10 +224,15 @@ static void judge(struct call *call)
     const struct route_policy *route = call_route(call, settlement->seen.route);
     const struct verdict_facts facts = {
         .row = &settlement->seen, .route = route, .now_ms = call->now_ms, .arena = call->arena};
+    uint32_t count;
+    const struct attempt_record *attempts = operation_attempts(call, &settlement->seen, &count);
+    const struct doubt_times times = {.now_ms = call->now_ms,
+                                      .last_end_ms = operation_last_end_ms(attempts, count)};
+    struct receipt next;
     int64_t quiet_until_ms = 0;
-    switch (
-        verdict_judge(&settlement->verdict, &facts, &settlement->row.receipt, &quiet_until_ms)) {
+    switch (verdict_judge(&settlement->verdict, &facts, &next, &quiet_until_ms)) {
     case VERDICT_FITS:
+        receipts_take_doubt(&settlement->row, &next, route, &times);
         change(call);
         break;
     case VERDICT_NO_MOVE:

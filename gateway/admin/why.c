@@ -43,6 +43,27 @@ static void add_step(struct timeline *line, const struct step *step)
     line->steps[at] = *step;
 }
 
+#define PARTS_MAX 12
+
+/* The parts one after the other, byte for byte: what came from outside may hold a NUL, at
+ * which a formatted print would end. */
+static struct span join(struct arena *arena, const struct span *parts, size_t count)
+{
+    size_t len = 0, at = 0;
+    gw_assert(count <= PARTS_MAX);
+    for (size_t i = 0; i < count; i++)
+        len += parts[i].len;
+    char *to = arena_take(arena, len + 1);
+    if (to == NULL)
+        return SPAN("");
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].len > 0)
+            memcpy(to + at, parts[i].ptr, parts[i].len);
+        at += parts[i].len;
+    }
+    return span_of(to, len);
+}
+
 static void add_attempt(struct timeline *line, const struct attempt_record *a)
 {
     struct arena *arena = line->call->arena;
@@ -54,46 +75,49 @@ static void add_attempt(struct timeline *line, const struct attempt_record *a)
         return;
     enum attempt_end end = (enum attempt_end)a->end;
     struct span status = a->status == 0 ? SPAN("") : arena_print(arena, ", status %u", a->status);
-    add_step(line,
-             &(struct step){.at_ms = a->ended_ms,
-                            .event = "attempt.ended",
-                            .text = arena_print(
-                                arena, "attempt %u: %s%.*s (%s); %llu bytes out, %llu in; %.*s",
-                                a->number, end_name(end), (int)status.len, status.ptr, end_doc(end),
-                                (unsigned long long)a->bytes_out, (unsigned long long)a->bytes_in,
-                                (int)a->reason.len, a->reason.ptr),
-                            .basis = (enum attempt_basis)a->basis,
-                            .line = a->line});
+    const struct span parts[] = {
+        arena_print(arena, "attempt %u: %s%.*s (%s); %llu bytes out, %llu in; ", a->number,
+                    end_name(end), (int)status.len, status.ptr, end_doc(end),
+                    (unsigned long long)a->bytes_out, (unsigned long long)a->bytes_in),
+        a->reason};
+    add_step(line, &(struct step){.at_ms = a->ended_ms,
+                                  .event = "attempt.ended",
+                                  .text = join(arena, parts, GW_COUNT(parts)),
+                                  .basis = (enum attempt_basis)a->basis,
+                                  .line = a->line});
 }
 
 /* " (text)", or nothing. */
 static struct span in_brackets(struct arena *arena, struct span text)
 {
-    return text.len == 0 ? SPAN("") : arena_print(arena, " (%.*s)", (int)text.len, text.ptr);
+    const struct span parts[] = {SPAN(" ("), text, SPAN(")")};
+    return text.len == 0 ? SPAN("") : join(arena, parts, GW_COUNT(parts));
 }
 
 static struct span after_colon(struct arena *arena, struct span text)
 {
-    return text.len == 0 ? SPAN("") : arena_print(arena, ": %.*s", (int)text.len, text.ptr);
+    const struct span parts[] = {SPAN(": "), text};
+    return text.len == 0 ? SPAN("") : join(arena, parts, GW_COUNT(parts));
 }
 
-/* A person's verdict rests on his word; what a probe found is a step of its own. */
+/* A verdict rests on the word of who gave it: a person, or the probe that a route trusts. */
 static enum attempt_basis basis_of(const struct audit_entry *entry)
 {
-    return span_equal(entry->action, SPAN("settle")) ? BASIS_ASSERTED : BASIS_NONE;
+    bool is_verdict =
+        span_equal(entry->action, SPAN("settle")) || span_equal(entry->action, SPAN("probed"));
+    return is_verdict ? BASIS_ASSERTED : BASIS_NONE;
 }
 
 static void add_audit(struct timeline *line, const struct audit_entry *entry)
 {
     struct arena *arena = line->call->arena;
     bool is_comment = span_equal(entry->action, SPAN("comment"));
-    struct span note = after_colon(arena, entry->note), detail = in_brackets(arena, entry->detail);
+    const struct span parts[] = {entry->action, SPAN(" by "), entry->actor,
+                                 after_colon(arena, entry->note),
+                                 in_brackets(arena, entry->detail)};
     add_step(line, &(struct step){.at_ms = entry->at_ms,
                                   .event = is_comment ? "comment" : "operator",
-                                  .text = arena_print(
-                                      arena, "%.*s by %.*s%.*s%.*s", (int)entry->action.len,
-                                      entry->action.ptr, (int)entry->actor.len, entry->actor.ptr,
-                                      (int)note.len, note.ptr, (int)detail.len, detail.ptr),
+                                  .text = join(arena, parts, GW_COUNT(parts)),
                                   .basis = basis_of(entry)});
 }
 
@@ -104,28 +128,28 @@ static void add_probe(struct timeline *line, const struct probe_record *probe)
         return;
     struct span status =
         probe->status == 0 ? SPAN("") : arena_print(arena, ", status %u", probe->status);
-    struct span reason = in_brackets(arena, probe->reason);
-    add_step(line,
-             &(struct step){.at_ms = probe->at_ms,
-                            .event = "probed",
-                            .text = arena_print(
-                                arena, "%.*s for %.*s: %s%.*s; %s%.*s", (int)probe->target.len,
-                                probe->target.ptr, (int)probe->by.len, probe->by.ptr,
-                                end_name((enum attempt_end)probe->end), (int)status.len, status.ptr,
-                                probe_result_name((enum probe_result)probe->result),
-                                (int)reason.len, reason.ptr)});
+    const struct span parts[] = {probe->target,
+                                 SPAN(" for "),
+                                 probe->by,
+                                 SPAN(": "),
+                                 span_str(end_name((enum attempt_end)probe->end)),
+                                 status,
+                                 SPAN("; "),
+                                 span_str(probe_result_name((enum probe_result)probe->result)),
+                                 in_brackets(arena, probe->reason)};
+    add_step(line, &(struct step){.at_ms = probe->at_ms,
+                                  .event = "probed",
+                                  .text = join(arena, parts, GW_COUNT(parts))});
 }
 
 static void add_row(struct timeline *line, const struct store_row *row)
 {
     struct arena *arena = line->call->arena;
+    const struct span parts[] = {row->method, SPAN(" "),          row->target, SPAN(" of "),
+                                 row->owner,  SPAN(" on route "), row->route};
     add_step(line, &(struct step){.at_ms = row->created_ms,
                                   .event = "received",
-                                  .text = arena_print(arena, "%.*s %.*s of %.*s on route %.*s",
-                                                      (int)row->method.len, row->method.ptr,
-                                                      (int)row->target.len, row->target.ptr,
-                                                      (int)row->owner.len, row->owner.ptr,
-                                                      (int)row->route.len, row->route.ptr)});
+                                  .text = join(arena, parts, GW_COUNT(parts))});
     add_step(line, &(struct step){.at_ms = row->last_repeat_ms,
                                   .event = "repeated",
                                   .text = arena_print(arena,

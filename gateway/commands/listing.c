@@ -3,6 +3,7 @@
 
 #include "gateway/admin/query.h"
 #include "gateway/commands/commands.h"
+#include "gateway/commands/terminal.h"
 #include "gateway/commands/words.h"
 
 #include <stdio.h>
@@ -53,21 +54,33 @@ static bool add_row(struct table *table, const json_t *operation, int64_t now_ms
     return ok;
 }
 
-struct shown {
-    struct table *table;
-    uint32_t rows;
-    bool is_full;
-};
-
-static void take_page(struct shown *shown, const json_t *page)
+/* One page as a table of its own, printed as it comes: a list may be longer than memory.
+ * Where lines are fitted to a terminal, each page has its own columns and so its own head. */
+static int show_page(const json_t *page, bool is_first)
 {
     struct gw_clock *clock = gw_clock_system();
     const int64_t now_ms = clock->wall_ms(clock);
     const json_t *operations = json_object_get(page, "operations");
-    for (size_t i = 0; i < json_array_size(operations) && !shown->is_full; i++) {
-        shown->is_full = !add_row(shown->table, json_array_get(operations, i), now_ms);
-        shown->rows += shown->is_full ? 0 : 1;
+    size_t count = json_array_size(operations);
+    struct arena *arena = arena_new(LISTING_ARENA_BYTES);
+    struct table *table = arena == NULL ? NULL : table_new(arena, headers, GW_COUNT(headers));
+    bool ok = table != NULL;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = add_row(table, json_array_get(operations, i), now_ms);
+    if (!ok) {
+        (void)fputs("recibo: there is not enough memory for the page\n", stderr);
+    } else if (count > 0) {
+        struct gw_buf out;
+        gw_buf_init(&out, LISTING_ARENA_BYTES);
+        table_print(table, &out);
+        const char *end = memchr(out.ptr, '\n', out.len);
+        if (!is_first && terminal_columns() == 0 && end != NULL)
+            gw_buf_drop(&out, (size_t)(end - out.ptr) + 1);
+        words_flush(&out);
+        gw_buf_fini(&out);
     }
+    arena_free(arena);
+    return ok ? -1 : EXIT_FAILED;
 }
 
 /* "Nothing" must never be read as "nothing at all" when a filter was given. */
@@ -80,21 +93,13 @@ static const char *nothing_text(const struct options *options, const struct list
     return is_any ? "No operations." : "Nothing is unknown.";
 }
 
-static void print(const struct options *options, const struct listing *listing,
-                  const struct shown *shown, const struct listing_pages *pages)
+static void print_rest(const struct options *options, const struct listing *listing, size_t rows,
+                       const struct listing_pages *pages)
 {
-    struct gw_buf out;
-    gw_buf_init(&out, LISTING_ARENA_BYTES);
-    if (shown->rows == 0)
-        (void)gw_buf_print(&out, "%s\n", nothing_text(options, listing)); /* flushed just below */
-    else
-        table_print(shown->table, &out);
-    if (shown->is_full)
-        (void)gw_buf_add(&out, SPAN("There are more than fit here; use filters, or export.\n"));
+    if (rows == 0 && pages->next[0] == '\0')
+        (void)printf("%s\n", nothing_text(options, listing)); /* the exit code cannot tell more */
     else if (pages->next[0] != '\0' && listing->excerpt == NULL)
-        (void)gw_buf_print(&out, "There are more: --cursor %s, or --all.\n", pages->next);
-    words_flush(&out);
-    gw_buf_fini(&out);
+        (void)printf("There are more: --cursor %s, or --all.\n", pages->next);
 }
 
 int listing_run(const struct options *options, const struct admin_client *client,
@@ -102,31 +107,30 @@ int listing_run(const struct options *options, const struct admin_client *client
 {
     struct listing_pages pages;
     struct admin_reply reply;
+    size_t rows = 0;
     int code = listing_open(options, client, listing, listing->excerpt, &pages);
     if (code != -1)
         return code;
-    struct arena *arena = arena_new(LISTING_ARENA_BYTES);
-    struct shown shown = {.table =
-                              arena == NULL ? NULL : table_new(arena, headers, GW_COUNT(headers))};
-    bool goes_on = shown.table != NULL;
-    code = goes_on ? -1 : EXIT_FAILED;
+    bool goes_on = true;
     while (goes_on) {
         code = listing_next(client, &pages, &reply);
         if (code != -1)
             break;
         if (client->wants_json)
             client_print_raw(&reply);
-        take_page(&shown, reply.json);
+        else
+            code = show_page(reply.json, rows == 0);
+        rows += json_array_size(json_object_get(reply.json, "operations"));
         client_forget(&reply);
-        goes_on = options_has(options, "--all") && listing_has_more(&pages) &&
-                  (client->wants_json || !shown.is_full);
+        /* Where many were looked at, a page may be empty and yet not the last. */
+        goes_on = code == -1 && listing_has_more(&pages) &&
+                  (options_has(options, "--all") || (rows == 0 && !client->wants_json));
     }
-    if (code == -1 && shown.rows == 0)
+    if (code == -1 && rows == 0)
         code = listing_check_route(options, client);
     if (code == -1 && !client->wants_json)
-        print(options, listing, &shown, &pages);
+        print_rest(options, listing, rows, &pages);
     listing_close(&pages);
-    arena_free(arena);
     return code == -1 ? EXIT_DONE : code;
 }
 

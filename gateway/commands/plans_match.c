@@ -10,7 +10,6 @@
 #include "gateway/commands/words.h"
 
 #include "base/text.h"
-#include "policy/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +41,11 @@ const struct command_help backlog_match_help = {
         "  twice      it ran twice: the operation is marked as contradicted, and no plan has it\n"
         "  not there  it did not run, if the list is complete past its quiet time\n"
         "             (--complete-until): a plan with the verdict not_executed\n"
-        "What is found only in another spelling, or belongs to several operations, is for a\n"
-        "person. The plans settle nothing by themselves. Exit code 1: something was found twice.\n",
+        "What may be there in another spelling, or belongs to several operations, is for a\n"
+        "person. The plans settle nothing by themselves. Exit code 1: something was found twice,\n"
+        "or the list proves no absence (no record, the column is blank in some, or nothing in\n"
+        "it is of any operation). The labels of operations past their retention are gone: what\n"
+        "is found once may have been an older one with the same number.\n",
     .options = specs,
     .option_count = GW_COUNT(specs),
     .words_min = 1,
@@ -79,6 +81,12 @@ static int make_path(const struct match *match, struct gw_buf *path)
     return code;
 }
 
+int match_no_memory(void)
+{
+    (void)fprintf(stderr, "recibo: out of memory\n"); /* nowhere else to tell it */
+    return EXIT_FAILED;
+}
+
 static int take_entry(struct match *match, const json_t *operation)
 {
     struct match_entry *entry = &match->entries[match->count];
@@ -87,15 +95,18 @@ static int take_entry(struct match *match, const json_t *operation)
     if (match->count == MATCH_ENTRIES_MAX)
         return options_refuse(match->options, "more than %d are unknown; narrow it with --where",
                               MATCH_ENTRIES_MAX);
-    if (id.len == 0 || id.len >= sizeof(entry->id))
+    if (id.len == 0 || id.len >= sizeof(entry->id)) {
+        (void)fprintf(stderr, "recibo: the gateway listed an operation without an id that could "
+                              "be one; is it of this version?\n"); /* nowhere else */
         return EXIT_FAILED;
+    }
     memcpy(entry->id, id.ptr, id.len);
     entry->version = (uint32_t)words_number(operation, "version");
     entry->is_contradicted = words_is_true(operation, "contradicted");
     struct span label = words_of(labels, options_value(match->options, "--label"));
     if (!arena_copy(match->arena, label, &entry->label) ||
         !arena_copy(match->arena, words_of(operation, "route"), &entry->route))
-        return EXIT_FAILED;
+        return match_no_memory();
     match->count++;
     return -1;
 }
@@ -135,108 +146,6 @@ static int list_unknown(struct match *match)
     return code;
 }
 
-/* ---- judging ---- */
-
-static void set_unclear(struct match_entry *entry, const char *why)
-{
-    entry->kind = MATCH_UNCLEAR;
-    entry->why = why;
-}
-
-/* By the file alone. */
-static void judge(struct match *match, struct match_entry *entry)
-{
-    const struct match_value *first = NULL, *near = NULL;
-    if (entry->label.len == 0) {
-        set_unclear(entry, "it bears no such label");
-        return;
-    }
-    uint32_t found = match_file_find(&match->file, entry->label, &first);
-    uint32_t spelled = match_file_near(&match->file, entry->label, match->arena, &near);
-    entry->line = first != NULL ? first->line : near != NULL ? near->line : 0;
-    entry->kind = found == 0 ? MATCH_NONE : found == 1 ? MATCH_ONCE : MATCH_TWICE;
-    if (entry->label.len >= LABEL_VALUE_BYTES)
-        set_unclear(entry, "its label may have been cut: it has the most bytes that are kept");
-    else if (spelled > found)
-        set_unclear(entry, found == 0 ? "the file has it in another spelling only"
-                                      : "the file has it in another spelling, too");
-    else if (entry->is_contradicted && entry->kind != MATCH_TWICE)
-        set_unclear(entry, "there is evidence against a verdict already");
-}
-
-/* Others may bear the same number: what ran may have been one of them. */
-static int look_for_others(struct match *match, struct match_entry *entry)
-{
-    struct gw_buf path;
-    struct admin_reply reply;
-    gw_buf_init(&path, PATH_BYTES);
-    (void)gw_buf_add(&path, SPAN("/v1/operations?limit=2&label.")); /* asked once at the end */
-    client_escape(&path, span_str(options_value(match->options, "--label")));
-    (void)gw_buf_byte(&path, '=');
-    client_escape(&path, entry->label);
-    (void)gw_buf_byte(&path, '\0');
-    int code = path.failed ? EXIT_FAILED
-                           : client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply);
-    gw_buf_fini(&path);
-    if (code != -1)
-        return code;
-    if (json_array_size(json_object_get(reply.json, "operations")) > 1)
-        set_unclear(entry, "several operations bear this number: it may have been another one");
-    client_forget(&reply);
-    return -1;
-}
-
-/* Not there: is the file complete past the time at which it could still arrive? */
-static int look_at_quiet_time(struct match *match, struct match_entry *entry)
-{
-    struct gw_buf path;
-    struct admin_reply reply;
-    int64_t quiet_ms;
-    if (match->complete_ms == 0) {
-        entry->why = "the file is not said to be complete (--complete-until)";
-        return -1;
-    }
-    gw_buf_init(&path, 256);
-    listing_path(&path, entry->id, "");
-    int code = client_want(match->client, "GET", path.ptr, span_of(NULL, 0), &reply);
-    gw_buf_fini(&path);
-    if (code != -1)
-        return code;
-    bool is_past = gw_rfc3339_parse(words_of(reply.json, "quiet_until"), &quiet_ms) &&
-                   quiet_ms <= match->complete_ms;
-    entry->is_planned = is_past;
-    if (!is_past)
-        entry->why = "it could still arrive after the time until which the file is complete";
-    client_forget(&reply);
-    return -1;
-}
-
-static void progress(const struct match *match, uint32_t done, bool is_last)
-{
-    if (!terminal_shows_progress() || (done % 50 != 0 && !is_last))
-        return;
-    (void)fprintf(stderr, "\r%u of %u looked at ", done, match->count); /* only for the eye */
-    if (is_last)
-        (void)fputc('\n', stderr);
-}
-
-static int judge_all(struct match *match)
-{
-    int code = -1;
-    for (uint32_t i = 0; i < match->count && code == -1; i++) {
-        struct match_entry *entry = &match->entries[i];
-        judge(match, entry);
-        if (entry->kind == MATCH_ONCE || entry->kind == MATCH_TWICE)
-            code = look_for_others(match, entry);
-        if (code == -1 && entry->kind == MATCH_NONE)
-            code = look_at_quiet_time(match, entry);
-        entry->is_planned = entry->is_planned || entry->kind == MATCH_ONCE;
-        match->of_kind[entry->kind]++;
-        progress(match, i + 1, i + 1 == match->count);
-    }
-    return code;
-}
-
 /* ---- what comes of it ---- */
 
 static void add_note(const struct match *match, struct gw_buf *body)
@@ -254,8 +163,13 @@ static int post_plan(struct match *match, const char *verdict, struct gw_buf *bo
 {
     struct match_plan *plan = &match->plans[match->plan_count];
     struct admin_reply reply;
-    if (match->plan_count == MATCH_PLANS_MAX || body->failed)
+    if (match->plan_count == MATCH_PLANS_MAX || body->failed) {
+        (void)fprintf(stderr,
+                      "recibo: no plan for the rest: %d plans of %d are the most at once; "
+                      "narrow it with --where\n",
+                      MATCH_PLANS_MAX, PLAN_SHARE); /* nowhere else to tell it */
         return EXIT_FAILED;
+    }
     int code = client_want(match->client, "POST", "/v1/plans", gw_buf_span(body), &reply);
     if (code != -1)
         return code;
@@ -305,6 +219,7 @@ static int mark_contradiction(struct match *match, struct match_entry *entry)
     gw_buf_fini(&body);
     if (code == -1) {
         match->bad++;
+        entry->why = "marked as contradicted";
         client_forget(&reply);
     }
     if (code == EXIT_CHANGED) {
@@ -321,6 +236,11 @@ static int carry_out(struct match *match)
         const char *verdict;
     } verdicts[] = {{MATCH_ONCE, "executed"}, {MATCH_NONE, "not_executed"}};
     int code = -1;
+    for (uint32_t i = 0; i < match->count; i++)
+        if (match->entries[i].kind == MATCH_TWICE)
+            match->entries[i].why = match->entries[i].is_contradicted
+                                        ? "it was marked as contradicted before"
+                                        : "not marked: it is a dry run";
     if (options_has(match->options, "--dry-run"))
         return -1;
     for (uint32_t i = 0; i < match->count && code == -1; i++)
@@ -367,12 +287,12 @@ int backlog_match(int argc, char **argv)
     match.arena = arena_new(ARENA_BYTES);
     if (match.arena != NULL)
         match.entries = arena_take(match.arena, MATCH_ENTRIES_MAX * sizeof(*match.entries));
-    code = match.entries == NULL ? EXIT_FAILED
+    code = match.entries == NULL ? match_no_memory()
                                  : match_file_load(&options, options.words[0], &match.file);
     if (code == -1)
         code = list_unknown(&match);
     if (code == -1)
-        code = judge_all(&match);
+        code = match_judge(&match);
     if (code == -1)
         code = carry_out(&match);
     if (code == -1)
@@ -380,6 +300,6 @@ int backlog_match(int argc, char **argv)
     match_file_free(&match.file);
     arena_free(match.arena);
     if (code == -1)
-        code = match.of_kind[MATCH_TWICE] > 0 ? EXIT_FAILED : EXIT_DONE;
+        code = match.of_kind[MATCH_TWICE] + match.refused > 0 ? EXIT_FAILED : EXIT_DONE;
     return code;
 }

@@ -11,29 +11,67 @@
 #define MATCH_COLUMNS_MAX    4096
 #define MATCH_ENTRIES_MAX    100000
 
-/* ---- plans_match_file.c ---- */
+/* ---- plans_match_fold.c ---- */
+#define MATCH_KEYS_MAX 4
+/* What a text may stand for, whoever spelled it: small ASCII letters and digits alone,
+ * without zeros before a number. No two are equal. */
+struct match_reading {
+    struct span keys[MATCH_KEYS_MAX]; /* the first one: all of its letters and digits */
+    uint32_t count;
+    bool is_number;  /* the first one is digits alone */
+    bool is_rounded; /* the last one was a power of ten: digits may be lost */
+    bool is_lossy;   /* characters of it have no form in ASCII, and are in no key */
+    bool is_blank;   /* nothing that can be compared, or a word for nothing */
+};
+/* false: out of memory. */
+bool match_read(struct arena *arena, struct span text, struct match_reading *ret);
+
+/* ---- plans_match_index.c ---- */
 struct match_value {
     struct span text;
-    struct span folded; /* as a spreadsheet may have changed it: blanks, case, zeros */
     uint32_t line;
+};
+struct match_key {
+    struct span text;
+    const struct match_value *value;
+};
+struct match_index {
+    struct match_key *keys; /* sorted by text, then by the text of the value */
+    uint32_t count;
 };
 struct match_file {
     struct arena *arena;
-    struct match_value *values;  /* sorted by text, then by line */
-    struct match_value **folded; /* the same, sorted by folded */
+    struct match_value *values; /* sorted by text, then by line */
     uint32_t count;
-    uint32_t empty; /* records without a value in the column */
+    uint32_t blank; /* records without a value that can be compared */
+    struct match_index spelled, rounded;
+    uint64_t lengths; /* bit n: a key has n bytes */
 };
+/* Of values that are read: sorts them, and fills in the rest. false: out of memory. */
+bool match_index_build(struct match_file *file);
+/* How many records have exactly this value; *ret_first is the first of them. */
+uint32_t match_file_find(const struct match_file *file, struct span text,
+                         const struct match_value **ret_first);
+/* A record that is the same number or word as `text` in another spelling. NULL: none. */
+const struct match_value *match_file_near(const struct match_file *file, struct span text,
+                                          const struct match_reading *reading);
+/* A record that may be a rounded `text`, or is a part of it. NULL: none. */
+const struct match_value *match_file_like(const struct match_file *file,
+                                          const struct match_reading *reading);
+struct match_needle {
+    struct span text;
+    const struct match_value *found; /* the needle is a part of this record's value */
+    uint32_t entry;
+};
+/* Sorts them, and fills in what was found. false: out of memory. */
+bool match_file_contain(const struct match_file *file, struct match_needle *needles,
+                        uint32_t count);
+
+/* ---- plans_match_file.c ---- */
 /* Reads --column of the file. -1: it is whole. Else the exit code, and where it is wrong
  * was said. */
 int match_file_load(const struct options *options, const char *path, struct match_file *ret);
 void match_file_free(struct match_file *file);
-/* How many records have exactly this value; *ret_first is the first of them. */
-uint32_t match_file_find(const struct match_file *file, struct span text,
-                         const struct match_value **ret_first);
-/* The same with those that differ from it only in their spelling. */
-uint32_t match_file_near(const struct match_file *file, struct span text, struct arena *arena,
-                         const struct match_value **ret_first);
 
 /* ---- plans_match.c ---- */
 enum match_kind {
@@ -48,7 +86,8 @@ struct match_entry {
     uint32_t version;
     struct span label; /* empty: it bears none */
     struct span route;
-    uint32_t line; /* in the file; 0: in none */
+    uint32_t line;   /* in the file; 0: in none */
+    bool is_in_file; /* spelled just so */
     bool is_contradicted;
     bool is_planned; /* a verdict of it stands in a plan */
     enum match_kind kind;
@@ -69,9 +108,18 @@ struct match {
     uint32_t count, of_kind[MATCH_KINDS];
     uint32_t bad;        /* contradictions that were put on record */
     int64_t complete_ms; /* 0: the file is not said to be complete */
+    const char *doubt;   /* why nothing follows from what is not in the file; NULL: it may */
+    uint32_t refused;    /* were not in the file, and are for a person by that doubt */
     struct match_plan plans[MATCH_PLANS_MAX];
     uint32_t plan_count;
 };
+
+/* Says it, and is the exit code. */
+int match_no_memory(void);
+
+/* ---- plans_match_judge.c ---- */
+/* Gives each entry its kind. -1: it is done; else the exit code, and why was said. */
+int match_judge(struct match *match);
 
 /* ---- plans_match_print.c ---- */
 /* -1: it could be printed. */

@@ -5,12 +5,13 @@
 #include "gateway/commands/commands.h"
 #include "gateway/commands/words.h"
 #include "policy/csv_reader.h"
+#include "policy/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FILE_ARENA_BYTES (MATCH_FILE_BYTES_MAX * 3)
+#define FILE_ARENA_BYTES (MATCH_FILE_BYTES_MAX * 10) /* it and its keys */
 #define NAMES_SHOWN      64
 
 struct reading {
@@ -27,102 +28,6 @@ static int refuse_at(const struct reading *reading, uint32_t line, uint32_t colu
     (void)fprintf(stderr, "recibo: %s:%u:%u: %s\n", reading->path, line, column,
                   why); /* nowhere else to tell it */
     return EXIT_USAGE;
-}
-
-static int no_memory(void)
-{
-    (void)fprintf(stderr, "recibo: out of memory for the file\n"); /* nowhere else */
-    return EXIT_FAILED;
-}
-
-/* ---- spelling ---- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static bool is_number(struct span text)
-{
-    size_t at = 0;
-    while (at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9')
-        at++;
-    return text.len > 0 && at == text.len;
-}
-
-/* What spreadsheets and people change without meaning to: blanks around it, the case, a
- * quote before it, zeros before a number. */
-static bool fold(struct arena *arena, struct span text, struct span *ret)
-{
-    while (text.len > 0 && (is_blank(text.ptr[0]) || text.ptr[0] == '\''))
-        text = span_of(text.ptr + 1, text.len - 1);
-    while (text.len > 0 && is_blank(text.ptr[text.len - 1]))
-        text.len--;
-    while (text.len > 1 && text.ptr[0] == '0' && is_number(text))
-        text = span_of(text.ptr + 1, text.len - 1);
-    char *to = arena_take(arena, text.len + 1);
-    if (to == NULL)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        bool is_upper = text.ptr[i] >= 'A' && text.ptr[i] <= 'Z';
-        to[i] = is_upper ? (char)(text.ptr[i] - 'A' + 'a') : text.ptr[i];
-    }
-    *ret = span_of(to, text.len);
-    return true;
-}
-
-static int compare_texts(const void *left, const void *right)
-{
-    const struct match_value *a = left, *b = right;
-    int order = span_order(a->text, b->text);
-    return order != 0 ? order : (a->line > b->line) - (a->line < b->line);
-}
-
-static int compare_folded(const void *left, const void *right)
-{
-    const struct match_value *const *a = left, *const *b = right;
-    return span_order((*a)->folded, (*b)->folded);
-}
-
-uint32_t match_file_find(const struct match_file *file, struct span text,
-                         const struct match_value **ret_first)
-{
-    uint32_t low = 0, high = file->count, count = 0;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (span_order(file->values[middle].text, text) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low + count < file->count && span_equal(file->values[low + count].text, text))
-        count++;
-    *ret_first = count == 0 ? NULL : &file->values[low];
-    return count;
-}
-
-uint32_t match_file_near(const struct match_file *file, struct span text, struct arena *arena,
-                         const struct match_value **ret_first)
-{
-    struct span wanted;
-    uint32_t low = 0, high = file->count, count = 0;
-    *ret_first = NULL;
-    if (!fold(arena, text, &wanted))
-        return UINT32_MAX; /* nobody knows */
-    if (wanted.len == 0)
-        return file->empty; /* nothing but blanks: any record without a value may be it */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (span_order(file->folded[middle]->folded, wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low + count < file->count && span_equal(file->folded[low + count]->folded, wanted))
-        count++;
-    if (count > 0)
-        *ret_first = file->folded[low];
-    return count;
 }
 
 /* ---- records ---- */
@@ -167,7 +72,7 @@ static int read_header(struct reading *reading)
         else if (reading->columns == MATCH_COLUMNS_MAX)
             code = refuse_at(reading, field.line, field.column, "too many columns");
         else if (!content_of(reading->file->arena, &field, &name))
-            code = no_memory();
+            code = match_no_memory();
         if (code != -1)
             break;
         if (span_equal(name, span_str(wanted)) && ++found == 1)
@@ -190,14 +95,10 @@ static int take_value(struct reading *reading, const struct csv_field *field)
     struct match_value *value = &file->values[file->count];
     if (file->count == MATCH_VALUES_MAX)
         return refuse_at(reading, field->line, field->column, "too many records");
-    if (!content_of(file->arena, field, &value->text) ||
-        !fold(file->arena, value->text, &value->folded))
-        return no_memory();
+    if (!content_of(file->arena, field, &value->text))
+        return match_no_memory();
     value->line = field->line;
-    if (value->folded.len == 0)
-        file->empty++;
-    else
-        file->count++;
+    file->count++;
     return -1;
 }
 
@@ -207,6 +108,7 @@ static int read_records(struct reading *reading)
     uint32_t at = 0;
     enum csv_next next;
     int code = -1;
+    uint32_t passed = reading->csv.empty_lines; /* before the header */
     while (code == -1 && (next = csv_reader_next(&reading->csv, &field)) != CSV_END) {
         if (next == CSV_FAULT)
             return refuse_at(reading, reading->csv.line, reading->csv.column, reading->csv.fault);
@@ -219,6 +121,9 @@ static int read_records(struct reading *reading)
         if (field.is_last)
             at = 0;
     }
+    /* Where there is one column, a line without a byte is a record without a value. */
+    if (reading->columns == 1)
+        reading->file->blank = reading->csv.empty_lines - passed;
     return code;
 }
 
@@ -260,17 +165,24 @@ static int read_separator(const struct options *options, char *ret)
     return is_fit ? -1 : options_refuse(options, "--separator is one of , ; | : and tab");
 }
 
-static int sort(struct match_file *file)
+/* Nothing is compared that is no text: bytes of another encoding would pass for another
+ * number. */
+static int check_encoding(const struct reading *reading)
 {
-    file->folded = arena_take(file->arena, (file->count + (size_t)1) * sizeof(*file->folded));
-    if (file->folded == NULL)
-        return no_memory();
-    if (file->count > 1)
-        qsort(file->values, file->count, sizeof(*file->values), compare_texts);
-    for (uint32_t i = 0; i < file->count; i++)
-        file->folded[i] = &file->values[i];
-    if (file->count > 1)
-        qsort(file->folded, file->count, sizeof(struct match_value *), compare_folded);
+    struct span text = reading->csv.text;
+    uint32_t line = 1;
+    size_t line_start = reading->csv.at;
+    for (size_t at = reading->csv.at; at < text.len && reading->csv.fault == NULL;) {
+        size_t bytes = utf8_sequence(text, at);
+        if (bytes == 0)
+            return refuse_at(reading, line, (uint32_t)(at - line_start) + 1,
+                             "this is not UTF-8; save the file as UTF-8");
+        at += bytes;
+        if (text.ptr[at - 1] == '\n') {
+            line++;
+            line_start = at;
+        }
+    }
     return -1;
 }
 
@@ -280,7 +192,7 @@ int match_file_load(const struct options *options, const char *path, struct matc
     struct span text = SPAN("");
     char separator;
     *ret = (struct match_file){.arena = arena_new(FILE_ARENA_BYTES)};
-    int code = ret->arena == NULL ? no_memory() : read_separator(options, &separator);
+    int code = ret->arena == NULL ? match_no_memory() : read_separator(options, &separator);
     if (code == -1)
         code = load(path, ret->arena, &text);
     if (code != -1)
@@ -292,12 +204,14 @@ int match_file_load(const struct options *options, const char *path, struct matc
     lines = lines > MATCH_VALUES_MAX ? MATCH_VALUES_MAX + (size_t)1 : lines;
     ret->values = arena_take(ret->arena, lines * sizeof(*ret->values));
     if (ret->values == NULL)
-        return no_memory();
+        return match_no_memory();
     csv_reader_init(&reading.csv, text, separator);
-    code = read_header(&reading);
+    code = check_encoding(&reading);
+    if (code == -1)
+        code = read_header(&reading);
     if (code == -1)
         code = read_records(&reading);
-    return code == -1 ? sort(ret) : code;
+    return code == -1 && !match_index_build(ret) ? match_no_memory() : code;
 }
 
 void match_file_free(struct match_file *file)

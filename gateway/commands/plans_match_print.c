@@ -17,12 +17,32 @@ static const struct {
     const char *name, *title;
 } kinds[MATCH_KINDS] = {
     [MATCH_ONCE] = {"found_once", "found once: executed"},
-    [MATCH_TWICE] = {"found_twice", "FOUND TWICE: executed twice, marked as contradicted"},
+    [MATCH_TWICE] = {"found_twice", "FOUND TWICE: executed twice"},
     [MATCH_NONE] = {"not_found", "not found"},
     [MATCH_UNCLEAR] = {"unclear", "unclear: for a person"},
 };
 
+static const char expired_warning[] =
+    "the labels of operations past their retention are gone: a record may be of an older one "
+    "with the same number; hold its date against the operation's before you apply the plan";
+
+static bool plans_executed(const struct match *match)
+{
+    return match->of_kind[MATCH_ONCE] > 0;
+}
+
 /* ---- JSON ---- */
+
+static json_t *warnings_of(const struct match *match)
+{
+    json_t *list = json_array();
+    /* What finds no memory is missing; the whole is asked once at the end. */
+    if (match->doubt != NULL)
+        (void)json_array_append_new(list, json_string(match->doubt));
+    if (plans_executed(match))
+        (void)json_array_append_new(list, json_string(expired_warning));
+    return list;
+}
 
 static json_t *text_of(struct span text)
 {
@@ -65,6 +85,8 @@ static json_t *document_of(const struct match *match)
         (void)json_array_append_new(plans, plan);
     }
     (void)json_object_set_new(root, "records", json_integer(match->file.count));
+    (void)json_object_set_new(root, "blank", json_integer(match->file.blank));
+    (void)json_object_set_new(root, "warnings", warnings_of(match));
     (void)json_object_set_new(root, "contradictions", json_integer(match->bad));
     (void)json_object_set_new(root, "plans", plans);
     return root;
@@ -76,7 +98,7 @@ static int print_json(const struct match *match)
     char *text = json_dumps(root, JSON_COMPACT);
     json_decref(root);
     if (text == NULL)
-        return EXIT_FAILED;
+        return match_no_memory();
     (void)printf("%s\n", text); /* whoever ends the program looks at stdout */
     free(text);
     return -1;
@@ -112,6 +134,15 @@ static void print_kind(const struct match *match, enum match_kind kind, struct g
     arena_free(arena);
 }
 
+static void print_warnings(const struct match *match, struct gw_buf *out)
+{
+    if (match->doubt != NULL)
+        (void)gw_buf_print(out, "\nWARNING: nothing is called not executed by this file: %s\n",
+                           match->doubt);
+    if (plans_executed(match))
+        (void)gw_buf_print(out, "\nWARNING: %s\n", expired_warning);
+}
+
 static void print_plans(const struct match *match, struct gw_buf *out)
 {
     if (match->bad > 0)
@@ -140,12 +171,16 @@ int match_print(const struct match *match)
     words_print_count(&out, match->count);
     (void)gw_buf_add(&out, SPAN(" unknown, "));
     words_print_count(&out, match->file.count);
-    (void)gw_buf_add(&out, SPAN(" records in the file\n\n"));
+    (void)gw_buf_add(&out, SPAN(" records in the file"));
+    if (match->file.blank > 0)
+        (void)gw_buf_print(&out, ", %u of them blank in the column", match->file.blank);
+    (void)gw_buf_add(&out, SPAN("\n\n"));
     print_kind(match, MATCH_ONCE, &out);
     print_kind(match, MATCH_TWICE, &out);
     print_kind(match, MATCH_NONE, &out);
     if (match->of_kind[MATCH_UNCLEAR] > 0)
         print_kind(match, MATCH_UNCLEAR, &out);
+    print_warnings(match, &out);
     print_plans(match, &out);
     words_flush(&out);
     gw_buf_fini(&out);

@@ -54,42 +54,45 @@ static int explain(const struct admin_client *client, const char *id)
     return code;
 }
 
-static int make_path(const struct options *options, struct gw_buf *path)
+/* Where many were looked at, a page may be short or empty and yet not the last. */
+static int search(const struct options *options, const struct admin_client *client, char *ret_id,
+                  uint32_t *ret_count)
 {
-    const char *label = options_value(options, "--label"), *key = options_value(options, "--key");
-    (void)gw_buf_add(path, SPAN("/v1/operations?limit=2")); /* asked just below */
-    if (key != NULL) {
-        (void)gw_buf_add(path, SPAN("&key="));
-        client_escape(path, span_str(key));
+    const struct listing listing = {.state = NULL, .oldest_first = false};
+    struct listing_pages pages;
+    struct admin_reply reply;
+    int code = listing_open(options, client, &listing, "2", &pages);
+    if (code != -1)
+        return code;
+    bool goes_on = true;
+    while (goes_on) {
+        code = listing_next(client, &pages, &reply);
+        if (code != -1)
+            break;
+        const json_t *operations = json_object_get(reply.json, "operations");
+        struct span id = words_of(json_array_get(operations, 0), "id");
+        if (*ret_count == 0)
+            (void)snprintf(ret_id, ID_BYTES, "%.*s", (int)id.len, id.ptr); /* 29 bytes */
+        *ret_count += (uint32_t)json_array_size(operations);
+        client_forget(&reply);
+        goes_on = *ret_count < 2 && listing_has_more(&pages);
     }
-    int code = label == NULL ? -1 : listing_add_label(options, path, label);
-    if (code == -1 && !gw_buf_byte(path, '\0'))
-        code = options_refuse(options, "the label or the key is too long");
+    listing_close(&pages);
     return code;
 }
 
 /* The one operation that fits. Several are listed instead: -1 and no id. */
 static int find(const struct options *options, const struct admin_client *client, char *ret_id)
 {
-    struct gw_buf path;
-    struct admin_reply reply;
-    ret_id[0] = '\0';
-    gw_buf_init(&path, LISTING_PATH_BYTES);
-    int code = make_path(options, &path);
-    if (code == -1)
-        code = client_want(client, "GET", path.ptr, span_of(NULL, 0), &reply);
-    gw_buf_fini(&path);
+    uint32_t count = 0;
+    int code = search(options, client, ret_id, &count);
     if (code != -1)
         return code;
-    const json_t *operations = json_object_get(reply.json, "operations");
-    struct span id = words_of(json_array_get(operations, 0), "id");
-    size_t count = json_array_size(operations);
     if (count == 0)
         (void)fprintf(stderr, "recibo: no operation has this %s; recibo operations lists them\n",
                       options_has(options, "--label") ? "label" : "key"); /* nowhere else */
-    if (count == 1)
-        (void)snprintf(ret_id, ID_BYTES, "%.*s", (int)id.len, id.ptr); /* 29 bytes */
-    client_forget(&reply);
+    if (count != 1)
+        ret_id[0] = '\0';
     return count == 0 ? EXIT_NOT_FOUND : -1;
 }
 

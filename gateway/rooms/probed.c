@@ -198,8 +198,10 @@ static bool write_mark(struct flow *flow)
     if (flow->probe->says == PROBE_SAYS_EXECUTED &&
         receipt_step(&flow->row.receipt, &event, &next) != RECEIPT_MOVED)
         return false;
+    const struct doubt_times times = {.now_ms = event.now_ms, .last_end_ms = last_end_ms(flow)};
     flow->contradicts = true;
-    flow->row.receipt = next;
+    flow->marks_anew = (flow->row.receipt.marks & RECEIPT_CONTRADICTED) == 0;
+    receipts_take_doubt(&flow->row, &next, flow->route, &times);
     flow->row.updated_ms = event.now_ms;
     return add_finding(flow) && write_row(flow, expect, SPAN("contradiction"));
 }
@@ -240,7 +242,7 @@ static enum flow_next apply(struct flow *flow)
 static void count(struct flow *flow)
 {
     struct board *board = worker_ports(flow->worker)->board;
-    if (flow->contradicts)
+    if (flow->contradicts && flow->marks_anew)
         atomic_fetch_add(&board_route(board, flow->route)->contradictions, 1);
     if (flow->probe->moves)
         board_count_settled(board, flow->route, SETTLED_BY_PROBE,

@@ -209,13 +209,13 @@ static enum flow_next add_evidence(struct flow *flow, const struct receipt *next
     uint32_t expect = flow->row.receipt.version;
     bool falls_in_doubt =
         next->state == RECEIPT_UNKNOWN && flow->row.receipt.state != RECEIPT_UNKNOWN;
+    const struct doubt_times times = {.now_ms = flow_now_ms(flow),
+                                      .last_end_ms = flow->attempt.ended_ms};
     say_late(flow, text);
-    flow->row.receipt = *next;
+    receipts_take_doubt(&flow->row, next, flow->route, &times);
     if (falls_in_doubt) {
         flow->row.end = flow->attempt.end;
         flow->row.status = flow->attempt.status;
-        flow->row.updated_ms = flow_now_ms(flow);
-        flow->row.probe_due_ms = receipts_probe_due_ms(flow);
     }
     flow->stage = RECORD_MARKED;
     if (!receipts_add_attempt(flow) || !receipts_advance(flow, expect, false, false))
@@ -263,6 +263,7 @@ static enum flow_next apply(struct flow *flow)
     bool set_answer, set_request;
     uint32_t expect = flow->row.receipt.version;
     enum receipt_state from = flow->row.receipt.state;
+    flow->marks_anew = (flow->row.receipt.marks & RECEIPT_CONTRADICTED) == 0;
     switch (step(flow, &set_answer, &set_request)) {
     case RECEIPT_MOVED:
         flow->stage = RECORD_ADVANCED;
@@ -282,7 +283,7 @@ static void count(struct flow *flow)
     struct board_route *counts = board_route(board, flow->route);
     if (flow->event == RECEIPT_EV_LAPSED)
         atomic_fetch_add(&counts->ends[END_crashed], 1);
-    if (flow->contradicts)
+    if (flow->contradicts && flow->marks_anew)
         atomic_fetch_add(&counts->contradictions, 1);
     if (flow->settles)
         board_count_settled(board, flow->route, SETTLED_BY_LATE,

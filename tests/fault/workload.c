@@ -173,7 +173,8 @@ static bool is_beside(enum step_kind kind)
 static void prepare_beside(enum step_kind kind, struct store_op *op)
 {
     if (kind == STEP_PLAN) {
-        *op = (struct store_op){.kind = STORE_PLAN_SET, .in.plan = {&plan_made, &plan_audit}};
+        *op = (struct store_op){.kind = STORE_PLAN_SET,
+                                .in.plan = {.entry = &plan_made, .audit = &plan_audit}};
         return;
     }
     if (kind == STEP_OBSERVE) {

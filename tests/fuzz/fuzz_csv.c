@@ -40,6 +40,7 @@ static enum csv_next write_again(struct csv_reader *reader, struct gw_buf *out, 
     }
     gw_assert(csv_reader_next(reader, &field) == next);
     gw_implies(next == CSV_FAULT, reader->fault != NULL);
+    gw_assert(reader->empty_lines < reader->line);
     return next;
 }
 

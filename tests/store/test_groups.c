@@ -185,7 +185,7 @@ static void growth_is_bounded(void **state)
     uint64_t counted = 0;
     for (unsigned i = 0; i < MANY; i++) {
         char key[16], route[16];
-        (void)snprintf(key, sizeof(key), "k%u", i);                            /* fits */
+        (void)snprintf(key, sizeof(key), "k%u", i);                           /* fits */
         (void)snprintf(route, sizeof(route), "r%04u", i < SMALL ? i : SMALL); /* fits */
         rows[i] = fixture_row(f, key, i);
         rows[i].receipt.state = RECEIPT_UNKNOWN;
@@ -398,6 +398,32 @@ static void a_new_doubt_begins_with_nothing(void **state)
     gw_buf_fini(&packed);
 }
 
+/* Who came while the attempt was under way, to a contradicted one, is still on it when the
+ * attempt is lost; asked for twice, the change is still its own. */
+static void a_claim_in_flight_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct store_row row = put_unknown(f, 1, SPAN("r"), END_answered, 503);
+    row = change(f, &row, RECEIPT_RELEASED);
+    row = change(f, &row, RECEIPT_SENT);
+    struct store_row next = claimed(&row, "token:ana");
+    next.receipt.state = RECEIPT_SENT;
+    next.receipt.lease_until_ms = row.receipt.lease_until_ms;
+    next.updated_ms = row.updated_ms;
+    next.claimed_ms = row.updated_ms + 1;
+    next.probe = PROBE_ABSENT;
+    next.probe_count = 1;
+    row = fixture_move(f, &row, &next);
+    next = fixture_step(&row, RECEIPT_UNKNOWN);
+    struct store_op op = fixture_advance(&row, &next);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(fixture_ask(f, &op), STORE_WON);
+        assert_span(op.out.rows[0].claimed_by, SPAN("token:ana"));
+        assert_int_equal(op.out.rows[0].claimed_ms, row.updated_ms + 1);
+        assert_int_equal(op.out.rows[0].probe_count, 0);
+    }
+}
+
 /* Two people take one entry with one version: one of them learns that he was late. */
 static void two_claims_have_one_winner(void **state)
 {
@@ -480,17 +506,12 @@ static void notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(groups_gather),
-        BOTH(groups_follow_the_rows),
-        BOTH(groups_are_bounded),
-        BOTH(growth_is_bounded),
-        BOTH(backlog_filters),
-        BOTH(backlog_pages),
-        BOTH(a_key_of_many_owners),
-        BOTH(a_new_doubt_begins_with_nothing),
-        BOTH(two_claims_have_one_winner),
-        BOTH(scans_by_time_go_on),
-        BOTH(notes),
+        BOTH(groups_gather),           BOTH(groups_follow_the_rows),
+        BOTH(groups_are_bounded),      BOTH(growth_is_bounded),
+        BOTH(backlog_filters),         BOTH(backlog_pages),
+        BOTH(a_key_of_many_owners),    BOTH(a_new_doubt_begins_with_nothing),
+        BOTH(a_claim_in_flight_stays), BOTH(two_claims_have_one_winner),
+        BOTH(scans_by_time_go_on),     BOTH(notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,6 +204,133 @@ static void plans_are_bounded(void **state)
     assert_string_equal(list.out.plans[1].plan_id, more.plan_id);
 }
 
+/* Of two who change what they have both seen one wins, though they say the very same; the
+ * other is told how it is now, and nothing of his is written. */
+static void one_of_two_changes_a_plan(void **state)
+{
+    struct fixture *f = *state;
+    struct plan_entry plan = plan_of(1);
+    struct audit_entry audit = {NOW_MS,       SPAN("token:ana"), SPAN("apply"),
+                                SPAN("plan"), SPAN("note"),      SPAN("")};
+    plan.items = items_of(f, 3);
+    assert_int_equal(set(f, &plan), STORE_WON);
+    struct plan_entry applied = plan;
+    applied.items = SPAN("");
+    applied.state = PLAN_APPLYING;
+    applied.applied_by = SPAN("token:ana");
+    applied.apply_at_ms = NOW_MS + 9;
+    struct store_op ops[2];
+    uint32_t left = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        ops[i] = set_op(&applied);
+        ops[i].in.plan.seen = &plan;
+        ops[i].in.plan.audit = &audit;
+        fixture_send(f, &ops[i], &left);
+    }
+    fixture_wait(f->inbox, &left);
+    assert_int_equal(ops[0].out.found, STORE_WON);
+    assert_int_equal(ops[1].out.found, STORE_STALE);
+    assert_int_equal(ops[1].out.plan_count, 1);
+    assert_same_plan(&ops[1].out.plans[0], &applied);
+    struct store_op log = {.kind = STORE_AUDIT, .in.find = {.operation_id = SPAN("plan")}};
+    assert_int_equal(fixture_ask(f, &log), STORE_PAGE);
+    assert_int_equal(log.out.audit_count, 1);
+}
+
+/* Each of what a plan is seen by counts: if it is another now, nothing is replaced. */
+static void what_was_seen_must_still_be_so(void **state)
+{
+    struct fixture *f = *state;
+    struct plan_entry plan = plan_of(1), next = plan_of(1);
+    plan.state = PLAN_APPLYING;
+    next.state = PLAN_STOPPED;
+    assert_int_equal(set(f, &plan), STORE_WON);
+    struct plan_entry seen[11];
+    for (unsigned i = 0; i < GW_COUNT(seen); i++)
+        seen[i] = plan;
+    seen[0].state = PLAN_WAITING;
+    seen[1].created_ms++;
+    seen[2].expires_ms++;
+    seen[3].apply_at_ms++;
+    seen[4].ended_ms++;
+    seen[5].settled++;
+    seen[6].changed++;
+    seen[7].refused++;
+    seen[8].applied_by = SPAN("token:bob");
+    seen[9].note = SPAN("other");
+    seen[10].actor = SPAN("token:bob");
+    struct store_op get = get_op(plan.plan_id), op = set_op(&next);
+    for (unsigned i = 0; i < GW_COUNT(seen); i++) {
+        op.in.plan.seen = &seen[i];
+        assert_int_equal(fixture_ask(f, &op), STORE_STALE);
+        assert_int_equal(fixture_ask(f, &get), STORE_HELD);
+        assert_same_plan(&get.out.plans[0], &plan);
+    }
+    op.in.plan.seen = &plan;
+    assert_int_equal(fixture_ask(f, &op), STORE_WON);
+    assert_int_equal(fixture_ask(f, &get), STORE_HELD);
+    assert_same_plan(&get.out.plans[0], &next);
+}
+
+/* What has given way since it was seen is not made again, with no entries in it. */
+static void what_is_gone_stays_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct plan_entry seen = plan_of(0), late = plan_of(STORE_PLANS_MAX);
+    for (unsigned i = 0; i < STORE_PLANS_MAX; i++) {
+        struct plan_entry plan = plan_of(i);
+        assert_int_equal(set(f, &plan), STORE_WON);
+    }
+    late.created_ms = seen.expires_ms;
+    assert_int_equal(set(f, &late), STORE_WON);
+    struct plan_entry applied = seen;
+    applied.state = PLAN_APPLYING;
+    struct store_op op = set_op(&applied), get = get_op(seen.plan_id);
+    op.in.plan.seen = &seen;
+    assert_int_equal(fixture_ask(f, &op), STORE_NONE);
+    assert_int_equal(op.out.plan_count, 0);
+    assert_int_equal(fixture_ask(f, &get), STORE_NONE);
+    struct store_op list = {.kind = STORE_PLANS};
+    assert_int_equal(fixture_ask(f, &list), STORE_PAGE);
+    assert_int_equal(list.out.plan_count, STORE_PLANS_MAX);
+}
+
+/* If no plan is over, the oldest draft of the same person gives way once it has stood for
+ * its time; what others made, and what was applied, stays. */
+static void old_drafts_give_way_to_their_maker(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned i = 0; i < STORE_PLANS_MAX; i++) {
+        struct plan_entry plan = plan_of(i);
+        plan.actor = i == 3 || i == 5 ? SPAN("token:bob") : SPAN("token:ana");
+        plan.state = i < 5 && i != 3 ? PLAN_WAITING : PLAN_DRAFT;
+        assert_int_equal(set(f, &plan), STORE_WON);
+    }
+    struct plan_entry more = plan_of(1000), again = plan_of(1001);
+    more.actor = again.actor = SPAN("token:bob");
+    more.created_ms = plan_of(3).created_ms + PLAN_DRAFT_STAYS_MS - 1;
+    struct store_op op = set_op(&more);
+    assert_int_equal(fixture_try(f, &op), GW_LIMIT);
+    more.created_ms++;
+    assert_int_equal(set(f, &more), STORE_WON);
+    again.created_ms = more.created_ms + 2;
+    assert_int_equal(set(f, &again), STORE_WON);
+    struct plan_entry third = plan_of(1002);
+    third.created_ms = again.created_ms;
+    third.actor = SPAN("token:bob");
+    op = set_op(&third);
+    assert_int_equal(fixture_try(f, &op), GW_LIMIT);
+    third.actor = SPAN("token:ana");
+    third.created_ms++;
+    assert_int_equal(set(f, &third), STORE_WON);
+    for (unsigned i = 0; i < 10; i++) {
+        struct plan_entry asked = plan_of(i);
+        struct store_op get = get_op(asked.plan_id);
+        bool is_gone = i == 3 || i == 5 || i == 6;
+        assert_int_equal(fixture_ask(f, &get), is_gone ? STORE_NONE : STORE_HELD);
+    }
+}
+
 /* What cannot be a plan is refused and changes nothing, not even its batch. */
 static void unsound_plans_are_refused(void **state)
 {
@@ -444,6 +571,10 @@ int main(void)
         BOTH(odd_ids_find_nothing),
         BOTH(what_is_stopped_stays_stopped),
         BOTH(plans_are_bounded),
+        BOTH(one_of_two_changes_a_plan),
+        BOTH(what_was_seen_must_still_be_so),
+        BOTH(what_is_gone_stays_gone),
+        BOTH(old_drafts_give_way_to_their_maker),
         BOTH(unsound_plans_are_refused),
         BOTH(the_largest_plan_fits),
         BOTH(observations_come_in_pages),

@@ -1,5 +1,7 @@
 """What people do with an unknown operation before its verdict: find, claim, comment, ask."""
 
+import contextlib
+import sqlite3
 import threading
 import urllib.parse
 
@@ -163,7 +165,50 @@ class Comments(ActionCase):
         self.assertEqual(len(self.gateway.operation(operation["id"])["comments"]), 1)
 
 
+    def test_control_characters_are_refused(self):
+        """What would hide or overwrite the rest of a text is refused, in comments and in notes."""
+        operation = self.lose("k1")
+        for bad in ("\0", "\x1b", "\r", "\x7f", "\u0085", "\x01"):
+            with self.subTest(bad=bad):
+                self.act(operation, "comment", {"text": "a%sb" % bad}, 400, "body-invalid")
+                self.act(operation, "claim", {"note": "a%sb" % bad}, 400, "body-invalid")
+                self.settle(operation, "executed", 400, note="a%sb" % bad)
+        self.act(operation, "comment", {"text": "a\tb\nc\u00a0d é"})
+        self.assertEqual([each["text"] for each in
+                          self.gateway.operation(operation["id"])["comments"]],
+                         ["a\tb\nc\u00a0d é"])
+
+    def test_an_old_text_with_a_nul_hides_nothing(self):
+        """What was taken before texts were checked is told whole, with its end."""
+        operation = self.lose("k1")
+        self.act(operation, "comment", {"text": "before#behind"})
+        self.gateway.stop()
+        with contextlib.closing(sqlite3.connect(self.gateway.store_path)) as store, store:
+            changed = store.execute("UPDATE audit SET note = CAST(? AS BLOB)"
+                                    " WHERE CAST(action AS TEXT) = 'comment'",
+                                    (b"before\0behind",))
+            self.assertEqual(changed.rowcount, 1)
+        self.gateway.start()
+        told = self.get("/v1/operations/%s/why" % operation["id"])["timeline"]
+        self.assertEqual([step["text"] for step in told if step["event"] == "comment"],
+                         ["comment by token:ana: before\0behind"])
+        self.assertIn("before\\x00behind", self.gateway.cli("why", operation["id"]).stdout)
+
+
 class Contradictions(ActionCase):
+    def contradictions(self):
+        return sum(value for name, value in self.gateway.metrics().items()
+                   if name.startswith("recibo_contradictions_total"))
+
+    def test_an_operation_is_counted_once(self):
+        """Marked again, by the same or by another, it is still one contradicted operation."""
+        now = self.lose("k1")
+        for actor in (ANA, BEN, ANA):
+            now = self.act(now, "contradiction", {"version": now["version"], "note": "again"},
+                           as_=actor)
+        self.assertEqual(len(self.audit_of(now)), 3)
+        self.assertEqual(self.contradictions(), 1)
+
     def test_the_mark_is_raised_by_version(self):
         """A contradiction is marked on the version that was looked at, audited, and found."""
         operation = self.lose("k1")
@@ -244,6 +289,26 @@ class Probes(ActionCase):
         groups = self.get("/v1/backlog/groups")["groups"]
         self.assertEqual(groups[0]["probes"], {"none": 0, "executed": 0, "absent": 1, "unclear": 0,
                                                "failed": 0})
+
+    def test_what_falls_into_doubt_again_is_asked_about(self):
+        """A contradiction and a reopening start the questions anew, as a lost answer does."""
+        self.upstream.on_request = lambda request: answer(500)
+        first = self.lose_on("probed", "k1")
+        freed = self.settle(first, "not_executed", force=True)
+        self.assertIsNone(freed["next_probe_at"])
+        marked = self.act(freed, "contradiction",
+                          {"version": freed["version"], "note": "found in their list"})
+        self.assertEqual(marked["state"], "unknown")
+        self.assertIsNotNone(marked["next_probe_at"])
+        self.assertGreaterEqual(marked["updated_at"], freed["updated_at"])
+        second = self.settle(self.lose_on("probed", "k2"), "not_executed", force=True)
+        opened = self.settle(second, "reopen")
+        self.assertEqual(opened["state"], "unknown")
+        self.assertIsNotNone(opened["next_probe_at"])
+
+    def lose_on(self, path, key):
+        response = self.gateway.post(key, {"order": "o-" + key}, path="/" + path)
+        return self.gateway.operation(response.get("Idempotency-Operation"))
 
     def probed(self, operation):
         now = self.gateway.operation(operation["id"])

@@ -114,23 +114,28 @@ class Pages(CallerCase):
 
     def test_pages_end_with_the_process(self):
         """Nothing of them is kept: after a restart code and token are good for nothing."""
-        code, other = self.code()["code"], self.code()["code"]
-        page = self.redeem(code).json()["token"]
+        page = self.redeem(self.code()["code"]).json()["token"]
+        other = self.code()["code"]
         self.gateway.restart()
         self.assert_problem(self.raw("GET", "/v1/whoami", [self.bearer(page)]), 401,
                             "unauthenticated")
         self.assert_problem(self.redeem(other), 401, "unauthenticated")
 
-    def test_they_are_bounded(self):
-        """More codes and pages than are kept: the oldest give way, the newest work."""
+    def test_nobody_takes_the_place_of_others(self):
+        """A new link ends the asker's last one, his ninth page his first; others keep theirs."""
+        kept = self.redeem(self.code(self.gateway.token)["code"]).json()["token"]
+        theirs = self.code(self.gateway.token)["code"]
         codes = [self.code()["code"] for _ in range(17)]
-        self.assert_problem(self.redeem(codes[0]), 401, "unauthenticated")
-        self.assertEqual(self.redeem(codes[1]).status, 200)
+        self.assert_problem(self.redeem(codes[-2]), 401, "unauthenticated")
+        self.assertEqual(self.redeem(codes[-1]).status, 200)
         pages = [self.redeem(self.code()["code"]).json()["token"] for _ in range(65)]
-        self.assert_problem(self.raw("GET", "/v1/whoami", [self.bearer(pages[0])]), 401,
-                            "unauthenticated")
-        for page in (pages[1], pages[-1]):
+        for page in (pages[0], pages[-9]):
+            self.assert_problem(self.raw("GET", "/v1/whoami", [self.bearer(page)]), 401,
+                                "unauthenticated")
+        for page in pages[-8:]:
             self.assertEqual(self.whoami([self.bearer(page)])["name"], "ana")
+        self.assertEqual(self.whoami([self.bearer(kept)])["name"], "tester")
+        self.assertEqual(self.redeem(theirs).status, 200)
 
     def test_no_secret_is_logged_or_kept(self):
         """Neither the code nor the token is in the log or in a file of the store."""
@@ -193,12 +198,12 @@ class UnixPeers(Case):
         """The link of a socket's caller names the Host that he used; the page acts as his user."""
         link = fetch(self.path, "POST", "/v1/page", [("Host", "localhost:9999")], {}).json()
         self.assertTrue(link["url"].startswith("http://localhost:9999/#code="))
-        odd = fetch(self.path, "POST", "/v1/page", [("Host", 'x"><script>')], {}).json()
-        self.assertTrue(odd["url"].startswith("http://localhost/#code="), odd)
         session = fetch(self.path, "POST", "/v1/page/session", (), {"code": link["code"]}).json()
         seen = fetch(self.path, "GET", "/v1/whoami",
                      [("Authorization", "Bearer " + session["token"])]).json()
         self.assertEqual(seen["actor"], "uid:%d" % os.getuid())
+        odd = fetch(self.path, "POST", "/v1/page", [("Host", 'x"><script>')], {}).json()
+        self.assertTrue(odd["url"].startswith("http://localhost/#code="), odd)
 
     def test_somebody_else_has_no_rights(self):
         """Another user who got hold of the socket is nobody without a token."""

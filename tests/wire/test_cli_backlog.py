@@ -6,7 +6,7 @@ import re
 import threading
 
 import admin_lib  # noqa: F401 - finds the harness
-from cli_lib import CHANGED, DONE, FAILED, CliCase
+from cli_lib import CHANGED, DONE, FAILED, USAGE, CliCase
 from guarded import now_text
 from harness import answer, fin, main, merge, orders, rest, wait, wait_until
 from probing import FOUND, NOTHING, QUESTION, RECONCILE, json_answer
@@ -57,6 +57,17 @@ class Overview(CliCase):
         self.assertEqual(set(value), {"summary", "routes", "groups", "newest"})
         self.assertEqual(value["groups"], json.loads(self.ask(DONE, "backlog", "groups", "--json")))
         self.assertEqual(len(value["newest"]["operations"]), 1)
+
+    def test_all_pages_are_printed_as_they_come(self):
+        """--all prints every page, with one head where no terminal fits the lines, and --json too."""
+        lost = [self.lose("k%d" % i)["id"] for i in range(5)]
+        text = self.ask(DONE, "backlog", "list", "--all", "--limit", "2")
+        self.assertEqual(ids_in(text), lost)
+        self.assertEqual(len(text.splitlines()), 1 + len(lost), text)
+        self.assertTrue(text.startswith("ID "), text)
+        text = self.ask(DONE, "backlog", "list", "--limit", "2")
+        self.assertEqual(ids_in(text), lost[:2])
+        self.assertIn("There are more: --cursor ", text)
 
     def test_every_filter_of_the_plane(self):
         """Each option finds what it says and leaves out the rest, alone and together."""
@@ -137,7 +148,9 @@ class People(CliCase):
         """Each with its author, lines kept, nothing that a terminal obeys."""
         operation = self.lose("k1")["id"]
         self.assertIn("1 comment.", self.ask(DONE, "backlog", "comment", operation,
-                                             "two\nlines \x1b[31m \u202e"))
+                                             "two\nlines \\x1b[31m \u202e"))
+        self.assertIn("control characters", self.ask(USAGE, "backlog", "comment", operation,
+                                                     "red \x1b[31m"))
         self.assertIn("2 comments.", self.ask(DONE, "backlog", "comment", operation, "-"))
         text = self.ask(DONE, "backlog", "show", operation)
         self.assertRegex(text, r"comments\n.*token:tester\n    two\n    lines \\x1b\[31m \\u\{202e\}\n")

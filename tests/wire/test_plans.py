@@ -146,8 +146,8 @@ class Making(PlansCase):
         problem = self.plan(verdict="executed", status=409, operations=named)
         self.assertEqual(problem["code"], "plan-too-large")
         plans = [self.plan({"route": "none"}, "executed") for _ in range(200)]
-        problem = self.plan({"route": "none"}, "executed", 503)
-        self.assertEqual(problem["code"], "overloaded")
+        problem = self.plan({"route": "none"}, "executed", 409)
+        self.assertEqual(problem["code"], "plans-full")
         self.assertIn("200 plans", problem["detail"])
         self.stop(plans[100])
         self.plan({"route": "none"}, "executed")

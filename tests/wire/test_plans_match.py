@@ -3,7 +3,7 @@
 import json
 
 from plans_lib import PlansCase, fin
-from guarded import now_text
+from guarded import Upstream, answer, now_text
 from harness import main
 
 DONE, FAILED, USAGE, NOT_FOUND = 0, 1, 2, 3
@@ -60,6 +60,7 @@ class Match(MatchCase):
         found = self.match("ORDER_NO\nx\n")
         self.assertEqual((found["plans"], found["not_found"][0]["planned"]), ([], False))
         self.assertIn("complete", found["not_found"][0]["reason"])
+        self.gateway.post("k1", {"order": "x"})
         found = self.match("ORDER_NO\nx\n", "--complete-until", "2020-01-01T00:00:00Z")
         self.assertEqual(found["plans"], [])
         self.assertIn("could still arrive", found["not_found"][0]["reason"])
@@ -160,6 +161,8 @@ class Match(MatchCase):
                            (b"ORDER_NO,X\n1,2,3\n", "csv:2:3: this record"),
                            (b'ORDER_NO\n"a\n', "csv:2:1: a quote"), (b'ORDER_NO\na"b\n', "csv:2:2:"),
                            (b"ORDER_NO\na\rb\n", "csv:2:2: a carriage"),
+                           (b"ORDER_NO\n7001\nA\xe9\n", "csv:3:2: this is not UTF-8"),
+                           (b"\xef\xbb\xbfORDER_NO,X\n\xc3,1\n", "csv:2:1: this is not UTF-8"),
                            (b"\xff\xfeO\0", "UTF-16"), (b"ORDER_NO\na\0\n", "csv:2:2: a NUL"),
                            (b"ORDER_NO,ORDER_NO\n", "several columns"),
                            (b"NUMBER,X\n1,2\n", "NUMBER, X"),
@@ -189,6 +192,169 @@ class Match(MatchCase):
         self.assertEqual(self.states(lost[:4]), ["completed", "unknown"] * 2)
 
 
+class Spelling(MatchCase):
+    """What is in the file in any spelling is never called not executed."""
+
+    def judge(self, cells, known="fits"):
+        """One column with these cells, and one of a completed order."""
+        text = "ORDER_NO\n" + "".join('"%s"\n' % cell.replace('"', '""')
+                                      for cell in (known, *cells))
+        return self.match(text, "--complete-until", now_text(), "--dry-run")
+
+    def check_unclear(self, label, cells):
+        lost = self.lose_order("k-" + label.encode().hex(), label)
+        for cell in cells:
+            with self.subTest(label=label, cell=cell):
+                found = self.judge([cell])
+                entry = [each for each in found["unclear"] if each["id"] == lost]
+                self.assertEqual(len(entry), 1, found)
+                self.assertEqual((entry[0]["line"], entry[0]["planned"]), (3, False))
+                self.assertIn("spelling", entry[0]["reason"])
+
+    def setUp(self):
+        super().setUp()
+        self.gateway.post("fits", {"order": "fits"})
+
+    def test_numbers(self):
+        """Decimals, groups, exponents, signs, blanks, formulas, other digits, a word around."""
+        self.check_unclear("7001", [
+            "7001.0", "7001.00", "7,001", "7.001", "7 001", "7'001", "7,001.00", "7.001,00",
+            "7.001E+03", "7.001e3", "7001E0", "7,001E3", "70.01E+2", "7001\u00a0", "\u00a07001",
+            "7\u202f001", "7\u2009001", "\u200b7001", "70\u200d01", "\ufeff7001", "70\ufeff01",
+            '="7001"', "+7001", "-7001", "#7001", "(7001)", "'7001", "007001", "7001\t",
+            "\uff17\uff10\uff10\uff11", "\u0667\u0660\u0660\u0661", "ORD-7001", "7001/2A",
+            "No. 7001", "7e+03", "7E3", "7.0E+03", "order 07001", "$7001", "7001;"])
+
+    def test_words(self):
+        """Dashes, case, zeros, full width, letters that only look the same, parts."""
+        self.check_unclear("A-01", [
+            "A\u201101", "A\u201301", "A\u221201", "a-01", "A01", "A 01", "A-1", "a1", "A_01",
+            "\uff21\uff0d\uff10\uff11", "\u0410-01", "X-A-01", "A-01-2", "A-001", "#A-01", "1"])
+
+    def test_long_numbers(self):
+        """A spreadsheet keeps 15 digits, and shows fewer; a program keeps a double."""
+        self.check_unclear("1234567890123456789", [
+            "1.23457E+18", "1.2345678901234568e+18", "1234567890123456768", "1234567890123450000",
+            "1234567890123460000", "1.234567890123456789E18"])
+
+    def test_labels_that_look_like_numbers(self):
+        """The label may be the one that was spelled otherwise, too."""
+        for label, cells in (("0042.0", ["42"]), ("12E5", ["1200000", "1.20E+06"]),
+                             ("ORD-000017", ["17", "ord17", "ORD-17"])):
+            self.check_unclear(label, cells)
+
+    def test_other_numbers_are_no_spelling(self):
+        """The check can fail: what is another order leaves the first one not there."""
+        lost = self.lose_order("k0", "7001")
+        word = self.lose_order("k1", "A-01")
+        found = self.judge(["70012", "17001", "7002", "7.002E+03", "700", "ORD-7002", "B-01"])
+        self.assertEqual([(each["id"], each["planned"]) for each in found["not_found"]],
+                         [(lost, True), (word, True)])
+        self.assertEqual((found["unclear"], found["blank"], found["warnings"]), ([], 0, []))
+
+    def test_exact_beside_another_spelling(self):
+        """Once just so and once otherwise may be two runs."""
+        lost = self.lose_order("k0", "7001")
+        found = self.judge(["7001", "7001.0"])
+        self.assertEqual((self.ids(found, "unclear"), found["found_once"]), ([lost], []))
+
+    def test_letters_that_have_no_other_form(self):
+        """A label that the comparison cannot read is for a person when it is not there."""
+        lost = self.lose_order("k0", "\u6ce8\u6587")
+        self.assertEqual(self.ids(self.judge(["B-2"]), "unclear"), [lost])
+        self.assertEqual(self.ids(self.judge(["\u6ce8\u6587"]), "found_once"), [lost])
+
+
+class Doubt(MatchCase):
+    """A file that proves no absence makes no plan of it."""
+
+    def check_refused(self, text, told, blank=0):
+        lost = self.lose_order("k0", "o0")
+        self.gateway.post("k1", {"order": "fits"})
+        for words in ((), ("--dry-run",)):
+            found = self.match(text, "--complete-until", now_text(), *words, code=FAILED)
+            self.assertEqual((self.ids(found, "unclear"), found["plans"], found["blank"]),
+                             ([lost], [], blank))
+            self.assertIn(told, found["unclear"][0]["reason"])
+            self.assertIn(told, found["warnings"][0])
+        out = self.match(text, "--complete-until", now_text(), code=FAILED, as_json=False).stdout
+        self.assertIn("WARNING: nothing is called not executed", out)
+        if blank > 0:
+            self.assertIn("%d of them blank" % blank, out)
+
+    def test_a_blank_cell(self):
+        """A record without its number may be any."""
+        self.check_refused("ORDER_NO,X\nfits,1\n,2\n\"\",3\n ,4\n\u00a0,5\n", "blank", blank=4)
+
+    def test_words_for_nothing(self):
+        """What programs write for no value is none."""
+        self.check_refused("N,ORDER_NO\n1,fits\n2,NULL\n3,N/A\n4,\\N\n5,nan\n6,#REF!\n7,####\n"
+                           "8,-\n9,7\u2460\n", "blank", blank=8)
+
+    def test_a_blank_line_of_one_column(self):
+        """Where there is one column, an empty line is a record."""
+        self.check_refused("ORDER_NO\nfits\n\nx\n", "blank", blank=1)
+
+    def test_no_record(self):
+        """A header alone says nothing."""
+        self.check_refused("ORDER_NO,X\n", "no record")
+
+    def test_nothing_fits(self):
+        """A list of something else, or the wrong column."""
+        self.check_refused("ORDER_NO,X\nc1,2\nc2,3\n", "nothing in the column")
+
+    def test_a_completed_operation_fits(self):
+        """The column is the right one when it has the number of any operation."""
+        lost = self.lose_order("k0", "o0")
+        self.gateway.post("k1", {"order": "fits"})
+        found = self.match("ORDER_NO,X\nfits,2\nc2,3\n\n", "--complete-until", now_text())
+        self.assertEqual([plan["verdict"] for plan in found["plans"]], ["not_executed"])
+        self.assertEqual(self.ids(found, "not_found"), [lost])
+
+    def test_one_completed_operation_in_a_large_file_fits(self):
+        """A list of many years is the right one by the few that this gateway has seen."""
+        lost = self.lose_order("k0", "o0")
+        self.gateway.post("k1", {"order": "fits"})
+        rows = ["c%d" % i for i in range(1000)] + ["fits"] + ["g%d" % i for i in range(1000)]
+        found = self.match("ORDER_NO\n%s\n" % "\n".join(rows), "--complete-until", now_text())
+        self.assertEqual((self.ids(found, "not_found"), found["warnings"]), ([lost], []))
+
+    def test_labels_of_old_operations(self):
+        """Whoever applies a plan `executed` is told that an older one may bear the number."""
+        self.lose_order("k0", "o0")
+        found = self.match("ORDER_NO\no0\n", "--dry-run")
+        self.assertIn("past their retention", found["warnings"][0])
+        out = self.match("ORDER_NO\no0\n", as_json=False).stdout
+        self.assertRegex(out, "WARNING: the labels of operations past their retention are gone")
+
+    def test_marked_is_said_of_what_was_marked(self):
+        """A dry run says that nothing was marked; later it is told what was when."""
+        lost = self.lose_order("k0", "o0")
+        told = []
+        for words in (("--dry-run",), (), ()):
+            found = self.match("ORDER_NO\no0\no0\n", *words, code=FAILED)
+            self.assertEqual(self.ids(found, "found_twice"), [lost])
+            told.append(found["found_twice"][0]["reason"])
+        self.assertEqual(told, ["not marked: it is a dry run", "marked as contradicted",
+                                "it was marked as contradicted before"])
+        self.lose_order("k1", "o1")
+        out = self.match("ORDER_NO\no1\no1\n", "--dry-run", "--where", "key=k1", code=FAILED,
+                         as_json=False).stdout
+        self.assertNotIn("marked as contradicted", out)
+
+    def test_no_failure_without_a_word(self):
+        """What no gateway would answer ends the command with the reason on standard error."""
+        with open(self.gateway.directory + "/orders.csv", "w") as file:
+            file.write("ORDER_NO\no0\n")
+        for operation in ({"id": ""}, {"id": "x" * 40}, {"labels": {"order": "o0"}}):
+            with self.subTest(operation=operation):
+                other = self.use(Upstream(answer(200, body={"operations": [operation]})))
+                ran = self.cli("backlog", "match", "orders.csv", "--column", "ORDER_NO", "--label",
+                               "order", env={"RECIBO_ADMIN": other.url})
+                self.assertEqual((ran.returncode, ran.stdout), (FAILED, ""))
+                self.assertIn("recibo: the gateway listed an operation without an id", ran.stderr)
+
+
 class QuietMatch(MatchCase):
     """The list must reach past the quiet time of each entry."""
 
@@ -197,6 +363,7 @@ class QuietMatch(MatchCase):
     def test_not_there_before_the_quiet_time(self):
         """A list of now says nothing of what may still arrive in an hour."""
         self.lose_order("k0", "o0")
+        self.gateway.post("k1", {"order": "x"})
         found = self.match("ORDER_NO\nx\n", "--complete-until", now_text())
         self.assertEqual(found["plans"], [])
         self.assertIn("could still arrive", found["not_found"][0]["reason"])

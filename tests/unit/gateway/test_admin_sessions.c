@@ -4,6 +4,7 @@
 #include "gateway/admin/sessions.h"
 #include "tests/lib/testlib.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,21 +54,32 @@ static void test_their_time_ends(void **state)
     free(sessions);
 }
 
+/* Somebody of that number. */
+static struct session_holder person(int number, char room[32])
+{
+    (void)snprintf(room, 32, "token:%d", number); /* fits */
+    return (struct session_holder){
+        .name = span_str(room), .actor = span_str(room), .rights = ADMIN_READ};
+}
+
 static void test_they_are_bounded(void **state)
 {
     /* Property: beyond the bound the one that ends first gives way, no other. */
     struct sessions *sessions = sessions_new();
     char codes[SESSION_CODES_MAX + 1][SESSION_TEXT_BYTES], token[SESSION_TEXT_BYTES];
-    char first[SESSION_TEXT_BYTES], second[SESSION_TEXT_BYTES];
+    char first[SESSION_TEXT_BYTES], second[SESSION_TEXT_BYTES], room[32];
     (void)state;
-    for (int i = 0; i <= SESSION_CODES_MAX; i++)
-        sessions_issue(sessions, &ana, 100 + i, codes[i]);
+    for (int i = 0; i <= SESSION_CODES_MAX; i++) {
+        const struct session_holder holder = person(i, room);
+        sessions_issue(sessions, &holder, 100 + i, codes[i]);
+    }
     assert_null(sessions_redeem(sessions, span_str(codes[0]), 200, token));
     for (int i = 1; i <= SESSION_CODES_MAX; i++)
         assert_non_null(sessions_redeem(sessions, span_str(codes[i]), 200, token));
     memset(sessions, 0, sizeof(*sessions));
     for (int i = 0; i <= SESSION_PAGES_MAX; i++) {
-        sessions_issue(sessions, &ana, 100 + i, codes[0]);
+        const struct session_holder holder = person(i, room);
+        sessions_issue(sessions, &holder, 100 + i, codes[0]);
         assert_non_null(sessions_redeem(sessions, span_str(codes[0]), 100 + i,
                                         i == 0   ? first
                                         : i == 1 ? second
@@ -76,6 +88,32 @@ static void test_they_are_bounded(void **state)
     assert_null(sessions_find(sessions, span_str(first), 200));
     assert_non_null(sessions_find(sessions, span_str(second), 200));
     assert_non_null(sessions_find(sessions, span_str(token), 200));
+    free(sessions);
+}
+
+static void test_nobody_pushes_out_others(void **state)
+{
+    /* Property: an actor's new code ends his last one, and his many pages his own oldest; what
+     * others have stays, however often he asks. */
+    struct sessions *sessions = sessions_new();
+    char room[32], theirs[SESSION_TEXT_BYTES], page[SESSION_TEXT_BYTES], token[SESSION_TEXT_BYTES];
+    char old[SESSION_TEXT_BYTES], code[SESSION_TEXT_BYTES], first[SESSION_TEXT_BYTES];
+    const struct session_holder other = person(1, room);
+    (void)state;
+    sessions_issue(sessions, &other, 10, code);
+    assert_non_null(sessions_redeem(sessions, span_str(code), 10, page));
+    sessions_issue(sessions, &other, 10, theirs);
+    sessions_issue(sessions, &ana, 20, old);
+    for (int i = 0; i < 2 * SESSION_PAGES_MAX; i++) {
+        sessions_issue(sessions, &ana, 20 + i, old);
+        sessions_issue(sessions, &ana, 20 + i, code);
+        assert_null(sessions_redeem(sessions, span_str(old), 20 + i, token));
+        assert_non_null(sessions_redeem(sessions, span_str(code), 20 + i, i == 0 ? first : token));
+        assert_true((sessions_find(sessions, span_str(first), 20 + i) != NULL) ==
+                    (i < SESSION_PAGES_EACH));
+    }
+    assert_non_null(sessions_find(sessions, span_str(page), 300));
+    assert_non_null(sessions_redeem(sessions, span_str(theirs), 300, token));
     free(sessions);
 }
 
@@ -172,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_a_code_is_good_once),
         cmocka_unit_test(test_their_time_ends),
         cmocka_unit_test(test_they_are_bounded),
+        cmocka_unit_test(test_nobody_pushes_out_others),
         cmocka_unit_test(test_nothing_else_is_good),
         cmocka_unit_test(test_long_names_are_cut),
         cmocka_unit_test(test_persons),

@@ -219,6 +219,25 @@ static void test_members(void **state)
         gw_buf_fini(&rooms[i]);
 }
 
+static void test_few_are_compared(void **state)
+{
+    /* Guards: of a key that mismatches over and over all are counted, and some are compared:
+     * the share of a member is counted of those. */
+    enum { MANY = 200, COMPARED = 16 };
+    struct fixture *fixture = *state;
+    for (uint8_t i = 0; i <= MANY; i++) {
+        struct gw_buf room;
+        struct observation one = seen(1, (uint8_t)(i + 1), 1000 * (i + 1));
+        one.members = members_of(&room, i, 7);
+        take(fixture, one);
+        gw_buf_fini(&room);
+    }
+    const struct report_route *route = finish(fixture);
+    assert_int_equal(route->mismatched, MANY);
+    assert_int_equal(route->compared, COMPARED);
+    assert_int_equal(changes_of(route, "/in/at"), COMPARED);
+}
+
 static void test_candidates(void **state)
 {
     /* Guards: a member that tells keyless requests apart is proposed, one that does not is not. */
@@ -304,6 +323,7 @@ int main(void)
         TEST(test_large_answers_and_losses),
         TEST(test_a_caller_who_left),
         TEST(test_members),
+        TEST(test_few_are_compared),
         TEST(test_candidates),
         TEST(test_maxima),
         cmocka_unit_test(test_percentile),

@@ -113,6 +113,135 @@ static void test_others_pass(void **state)
             fail_msg("%s has flags %x", names[i], header_flags(span_str(names[i])));
 }
 
+/* Guards that what sounds like a credential is taken for one, however it is spelled. */
+static void test_secrets(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "Authorization",
+        "X-Authorization",
+        "X-Original-Authorization",
+        "X-Forwarded-Authorization",
+        "Auth",
+        "X-Auth",
+        "auth",
+        "X_AUTH",
+        "X-Auth-User",
+        "X-OAuth2",
+        "X-Authentication",
+        "X-Functions-Key",
+        "X-Jwt-Assertion",
+        "Cf-Access-Jwt-Assertion",
+        "X-Ms-Client-Principal",
+        "X-MS-CLIENT-PRINCIPAL-ID",
+        "X-Forwarded-Client-Cert",
+        "Client-Cert",
+        "Client-Cert-Chain",
+        "X-ARR-ClientCert",
+        "X-SSL-Client-Certificate",
+        "X-Token",
+        "X-Plex-Token",
+        "PRIVATE-TOKEN",
+        "AccessToken",
+        "X-AccessTokens",
+        "X-Token-Id",
+        "TokenId",
+        "X.Auth.Token",
+        "X-CSRFToken",
+        "X-XSRF-TOKEN",
+        "X-Client-Secret",
+        "ClientSecret",
+        "X-Password",
+        "X-Db-Passwd",
+        "X-Pwd",
+        "X-Credential",
+        "X-Amz-Credentials",
+        "X-Api-Key",
+        "XApiKey",
+        "x_apikey",
+        "X-API-Keys",
+        "X-Access-Key",
+        "X-Access-Key-Id",
+        "Ocp-Apim-Subscription-Key",
+        "X-Session",
+        "X-Session-Id",
+        "JSESSIONID",
+        "Cookie",
+        "Cookie2",
+        "X-Cookies",
+        "Signature",
+        "X-Hub-Signature-256",
+        "Signature-Input",
+        "DPoP",
+        "X-Shopify-Hmac-Sha256",
+        "X-OTP",
+        "X-SAML-Response",
+        "X-Amz-Server-Side-Encryption-Customer-Key",
+    };
+    for (size_t i = 0; i < GW_COUNT(names); i++)
+        if (!header_is_secret(span_str(names[i])))
+            fail_msg("%s is kept", names[i]);
+}
+
+/* Guards that evidence keeps what only looks a little like a credential. */
+static void test_no_secrets(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "",
+        "-",
+        "Content-Type",
+        "Content-Length",
+        "X-Request-Id",
+        "Idempotency-Key",
+        "X-Idempotency-Key",
+        "Author",
+        "X-Authority",
+        "X-Authored-By",
+        "X-Tokyo",
+        "X-Tokenizer",
+        "X-Secretary",
+        "Secretariat",
+        "X-Passenger",
+        "X-Passage",
+        "X-Cache-Key",
+        "Surrogate-Key",
+        "X-Partition-Key",
+        "Key",
+        "X-Keyboard",
+        "X-Monkey",
+        "X-Api-Version",
+        "X-Client-Version",
+        "X-Access-Level",
+        "X-Certainty",
+        "X-Design",
+        "X-Signal",
+        "X-Pinned",
+        "User-Agent",
+        "Accept",
+        "Accept-Language",
+        "Traceparent",
+        "Origin",
+        "Referer",
+        "X-Account-Id",
+        "X-Tenant",
+        "Digest",
+        "X-Function",
+        "X-Assert",
+        "X-Principle",
+        "X-Cook",
+        "X-Sessile",
+        "X-User-Id",
+    };
+    for (size_t i = 0; i < GW_COUNT(names); i++)
+        if (header_is_secret(span_str(names[i])))
+            fail_msg("%s is left out", names[i]);
+    char many[200];
+    for (size_t i = 0; i < sizeof(many); i++)
+        many[i] = i % 2 == 0 ? 'a' : '-';
+    assert_true(header_is_secret(span_of(many, sizeof(many))));
+}
+
 /* Guards the two ways in which names may be alike. */
 static void test_look_alikes(void **state)
 {
@@ -193,6 +322,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_others_pass),
+        cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_no_secrets),
         cmocka_unit_test(test_look_alikes),
         cmocka_unit_test(test_named_by_connection),
         cmocka_unit_test(test_abused_connection),
