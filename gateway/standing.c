@@ -159,17 +159,36 @@ static void drop(struct judgement *judgement, struct span route, const struct lo
     judgement->dropped++;
 }
 
+/* Asks for a page, and for fewer and fewer rows while they do not fit into its memory. */
+static enum gw_status ask_for_page(struct judgement *judgement, struct store_op *op,
+                                   struct arena **ret_arena)
+{
+    const struct store_op asked = *op;
+    enum gw_status status = GW_NOMEM;
+    for (uint32_t rows = STORE_PAGE_ROWS_MAX; rows > 0 && status == GW_NOMEM; rows /= 2) {
+        arena_free(*ret_arena);
+        *ret_arena = arena_new(STANDING_BYTES_MAX);
+        if (*ret_arena == NULL)
+            return gw_error_set(judgement->err, GW_NOMEM, "out of memory");
+        *op = asked;
+        op->arena = *ret_arena;
+        if (op->kind == STORE_LIST)
+            op->in.list.rows_max = rows;
+        else
+            op->in.scan.rows_max = rows;
+        status = ask(judgement->store, op, judgement->err);
+    }
+    return status;
+}
+
 /* One page of what is in doubt on a route. */
 static enum gw_status look_at_page(struct judgement *judgement, const struct store_op *list,
                                    int64_t *cursor, struct losses *losses)
 {
-    struct arena *arena = arena_new(STANDING_BYTES_MAX);
-    if (arena == NULL)
-        return gw_error_set(judgement->err, GW_NOMEM, "out of memory");
+    struct arena *arena = NULL;
     struct store_op op = *list;
-    op.arena = arena;
     op.in.list.cursor = *cursor;
-    enum gw_status status = ask(judgement->store, &op, judgement->err);
+    enum gw_status status = ask_for_page(judgement, &op, &arena);
     for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++) {
         enum loss loss = LOSS_NONE;
         status = find_loss(judgement, &op.out.rows[i], &loss);
@@ -187,7 +206,6 @@ static enum gw_status judge_rows(struct judgement *judgement, struct span route)
     struct store_op list = {.kind = STORE_LIST};
     list.in.list.filter.states = 1u << RECEIPT_UNKNOWN;
     list.in.list.filter.route = route;
-    list.in.list.rows_max = STORE_PAGE_ROWS_MAX;
     struct losses losses = {0};
     enum gw_status status = GW_OK;
     int64_t cursor = 0;
@@ -229,15 +247,12 @@ static enum gw_status judge_unknowns(struct judgement *judgement)
 /* What recovery has left for later is in doubt as well: as much of it as one page holds. */
 static enum gw_status judge_leased(struct judgement *judgement)
 {
-    struct arena *arena = arena_new(STANDING_BYTES_MAX);
-    if (arena == NULL)
-        return gw_error_set(judgement->err, GW_NOMEM, "out of memory");
+    struct arena *arena = NULL;
     struct gw_clock *clock = gw_clock_system();
-    struct store_op op = {.kind = STORE_SCAN, .arena = arena};
+    struct store_op op = {.kind = STORE_SCAN};
     op.in.scan.kind = SCAN_LAPSED;
     op.in.scan.now_ms = clock->wall_ms(clock);
-    op.in.scan.rows_max = STORE_PAGE_ROWS_MAX;
-    enum gw_status status = ask(judgement->store, &op, judgement->err);
+    enum gw_status status = ask_for_page(judgement, &op, &arena);
     for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++) {
         enum loss loss = LOSS_NONE;
         status = find_loss(judgement, &op.out.rows[i], &loss);

@@ -1,9 +1,11 @@
 """What a start must not do: forget a doubt, or take away a file that is not its own."""
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -133,6 +135,17 @@ class DroppedRoutes(Boot):
         for route in ("create-order", name):
             self.assertIn('route.dropped route="%s" unknown=1' % route, refused.stderr)
         self.assert_refused(self.serve({"routes": [orders(), rest()]}), 1, route=name)
+
+    def test_rows_larger_than_a_page_has_room_for(self):
+        """Long targets do not keep a start from looking at each of them."""
+        self.with_doubts(*("k%d" % number for number in range(20)))
+        with contextlib.closing(sqlite3.connect(self.gateway.store_path)) as database, database:
+            database.execute("UPDATE receipts SET target = ?",
+                             (b"/orders?x=" + 1000000 * b"y",))
+        self.gateway.start()
+        self.assertNotIn("route.dropped", self.gateway.log())
+        self.gateway.stop()
+        self.assert_refused(self.serve({"routes": [orders(name="renamed"), rest()]}), 20)
 
     def test_a_crash_before_the_renaming(self):
         """What was under way is in doubt, although nobody has written that down yet."""
