@@ -199,7 +199,7 @@ static const char *const wrong_keys[] = {"upstream",   "retry",
                                          "defer",      "outcome",
                                          "reconcile",  "add_operation_id",
                                          "compensate", "upstream_idempotency"};
-static const char *const idle_keys[] = {"credentials", "breaker", "on_pending",
+static const char *const idle_keys[] = {"credentials", "breaker", "on_pending", "evidence",
                                         "on_changed_after_release"};
 
 static bool is_among(const char *const *keys, size_t count, struct span key)

@@ -224,7 +224,7 @@ static bool sounds_secret(struct span name)
     return false;
 }
 
-static bool may_be_evidence(const struct flow *flow, struct span name)
+bool print_may_be_kept(const struct flow *flow, struct span name)
 {
     const struct conf_owner *entry = &flow->conf->owners[flow->route->owner_index];
     return (header_flags(name) & HEADER_SECRET) == 0 && !sounds_secret(name) &&
@@ -243,7 +243,7 @@ bool print_evidence(struct flow *flow, const struct parsed_body *body)
     if (message.fields == NULL)
         return false;
     for (uint32_t i = 0; route->evidence_headers && i < flow->head->field_count; i++)
-        if (may_be_evidence(flow, flow->head->fields[i].name))
+        if (print_may_be_kept(flow, flow->head->fields[i].name))
             message.fields[message.field_count++] = flow->head->fields[i];
     struct span kept;
     if (route->evidence_body && redacted_body(flow, body, &kept)) {

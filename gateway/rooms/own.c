@@ -4,6 +4,7 @@
 #include "gateway/owners/owners.h"
 #include "gateway/problem.h"
 #include "gateway/reply_head.h"
+#include "gateway/rooms/accepted.h"
 #include "gateway/rooms/contract.h"
 #include "gateway/worker.h"
 
@@ -53,34 +54,10 @@ static bool is_owner(struct flow *flow, const struct store_row *row)
 static enum flow_next tell_operation(struct flow *flow)
 {
     const struct store_row *row = flow->op.out.rows;
-    char created[GW_RFC3339_BYTES], updated[GW_RFC3339_BYTES];
     if (!is_owner(flow, row))
         return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
-    bool in_doubt = row->receipt.state == RECEIPT_UNKNOWN;
-    gw_rfc3339(row->created_ms, created);
-    gw_rfc3339(row->updated_ms, updated);
-    struct gw_buf out;
-    struct span body = SPAN("");
-    gw_buf_init(&out, worker_flow_bytes_max(flow->worker));
-    /* A full buffer is seen at the end. */
-    (void)gw_buf_print(&out, "{\"operation_id\":\"%s\",\"state\":\"%s\",\"phase\":\"%s\"",
-                       row->operation_id, receipt_public_state(row->receipt.state),
-                       receipt_phase(row->receipt.state));
-    (void)gw_buf_print(&out,
-                       ",\"reason\":%s,\"route\":", in_doubt ? "\"needs_reconciliation\"" : "null");
-    gw_json_string(&out, row->route);
-    (void)gw_buf_print(&out, ",\"key\":");
-    gw_json_string(&out, row->key);
-    (void)gw_buf_print(&out,
-                       ",\"attempts\":%u,\"cancel_requested\":%s,\"created_at\":\"%s\","
-                       "\"updated_at\":\"%s\"}\n",
-                       row->receipt.attempt,
-                       (row->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0 ? "true" : "false",
-                       created, updated);
-    if (out.failed || !arena_copy(flow->arena, gw_buf_span(&out), &body))
-        body = SPAN("");
-    gw_buf_fini(&out);
-    return send_document(flow, body);
+    flow->retry_after_s = accepted_retry_after_s(flow, row);
+    return send_document(flow, accepted_document(flow, row));
 }
 
 static bool take_prefix(struct span *path, struct span prefix)

@@ -19,8 +19,8 @@ static const struct accept_policy policy = {members, GW_COUNT(members)};
 /* NULL: it was taken. */
 static const char *accept(const char *text, struct accept_value *values, struct span *ret_member)
 {
-    static struct json_node nodes[NODES_MAX];
-    static uint32_t order[NODES_MAX];
+    struct json_node nodes[NODES_MAX];
+    uint32_t order[NODES_MAX];
     const struct json_limits limits = {.depth_max = 8, .nodes_max = NODES_MAX};
     struct json_fault fault;
     struct json_doc doc;
