@@ -7,6 +7,7 @@
 #include "gateway/board.h"
 #include "gateway/splice.h"
 #include "gateway/upstream/upstream.h"
+#include "policy/cancel.h"
 #include "policy/probe.h"
 
 #include <sys/types.h>
@@ -166,6 +167,7 @@ struct flow {
     bool rests;                 /* parked until the next attempt; a drain ends it */
     bool accepts;               /* the reply is a 202 that is written already */
     bool goes_on;               /* this walk, from `claim` on, is the next attempt of flow->row */
+    enum cancel_says cancel;    /* what an owner's wish to cancel came to */
     struct retry_verdict retry; /* what followed the last attempt */
 
     /* the local effect */

@@ -23,7 +23,8 @@ static const char *flag(const struct store_row *row, uint32_t mark)
     return (row->receipt.marks & mark) != 0 ? "true" : "false";
 }
 
-struct span accepted_document(struct flow *flow, const struct store_row *row)
+/* cancel NULL: nobody asked. */
+static struct span document(struct flow *flow, const struct store_row *row, const char *cancel)
 {
     struct gw_buf out;
     struct span body = SPAN("");
@@ -44,11 +45,23 @@ struct span accepted_document(struct flow *flow, const struct store_row *row)
     put_time(&out, "created_at", row->created_ms);
     put_time(&out, "updated_at", row->updated_ms);
     put_time(&out, "next_attempt_at", row->receipt.due_ms);
+    if (cancel != NULL)
+        (void)gw_buf_print(&out, ",\"cancel\":\"%s\"", cancel);
     (void)gw_buf_add(&out, SPAN("}\n"));
     if (out.failed || !arena_copy(flow->arena, gw_buf_span(&out), &body))
         body = SPAN("");
     gw_buf_fini(&out);
     return body;
+}
+
+struct span accepted_document(struct flow *flow, const struct store_row *row)
+{
+    return document(flow, row, NULL);
+}
+
+struct span cancel_document(struct flow *flow, const struct store_row *row, const char *word)
+{
+    return document(flow, row, word);
 }
 
 uint32_t accepted_retry_after_s(const struct flow *flow, const struct store_row *row)

@@ -9,6 +9,8 @@
 enum flow_next accepted(struct flow *flow, enum outcome outcome);
 /* {"operation_id": ...}; empty: out of memory. */
 struct span accepted_document(struct flow *flow, const struct store_row *row);
+/* The same, and what the wish to cancel came to. */
+struct span cancel_document(struct flow *flow, const struct store_row *row, const char *word);
 /* When it is worth asking again, in seconds; 0: it is at rest. */
 uint32_t accepted_retry_after_s(const struct flow *flow, const struct store_row *row);
 

@@ -114,9 +114,9 @@ static void test_number_edges(void **state)
 static void expect_length(const struct conf_field *field, size_t len, bool is_refused)
 {
     struct gw_buf text, path, value;
-    gw_buf_init(&text, 16384);
+    gw_buf_init(&text, 1 << 18);
     gw_buf_init(&path, EDGE_TEXT_BYTES);
-    gw_buf_init(&value, 8192);
+    gw_buf_init(&value, 1 << 17);
     assert_true(gw_buf_byte(&value, '"'));
     for (size_t i = 0; i < len; i++)
         assert_true(gw_buf_byte(&value, i == 0 ? '/' : 'a'));
