@@ -33,6 +33,8 @@ static bool print_route(const struct effective_of *of, const char *path, struct 
     if (strcmp(path, "routes[].match.methods") == 0) {
         print_methods(route->methods, out);
     } else if (strcmp(path, "routes[].upstream") == 0) {
+        if (route->upstream == NULL)
+            return false;
         print_span(out, route->upstream->name);
     } else if (strcmp(path, "routes[].owner") == 0) {
         print_span(out, route->owner_index == ROUTE_NO_OWNER

@@ -121,20 +121,31 @@ void load_admin(struct loader *loader);
 void load_upstreams(struct loader *loader);
 void load_routes(struct loader *loader);
 void load_outcome(struct loader *loader, const struct cursor *route, struct outcome_policy *ret);
+void load_retry(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 /* status, header, media_type, json and text of a rule; false: it has none of them. */
 bool load_conditions(struct loader *loader, const struct yaml_node *node, struct answer_rule *rule);
 void load_reconcile(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_key(struct loader *loader, const struct cursor *route, struct route_policy *ret);
+void load_local(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_fingerprint(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_labels(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_process(struct loader *loader);
 void validate(struct loader *loader);
 void validate_routes(struct loader *loader);
+void validate_retry(struct loader *loader, const struct cursor *route,
+                    const struct route_policy *policy);
 void validate_reconcile(struct loader *loader, const struct cursor *route,
                         const struct route_policy *policy);
 
+void validate_local(struct loader *loader, const struct cursor *route,
+                    const struct route_policy *policy);
+
 /* Does a pass route act upon this key of a route? */
 bool route_key_concerns_pass(struct span key);
+/* Is the effect of this route meant to be local, be it well said or not? */
+bool route_is_local(const struct cursor *route);
+/* Does a local route act upon this key of a route? */
+bool route_key_concerns_local(struct span key);
 
 /* The value that stands where the table says "=...", as it came out; false: none. */
 struct effective_of {

@@ -315,7 +315,8 @@ void promise_owner(const struct conf_owner *owner, struct gw_buf *out)
 
 /* ---- the whole ---- */
 
-static void promise_guarded(const struct conf *conf, const struct route_policy *route,
+/* What is sent, what may make it be sent again, what becomes unknown. */
+static void promise_sending(const struct conf *conf, const struct route_policy *route,
                             struct gw_buf *out)
 {
     put(out, "\n  One key of one owner");
@@ -327,6 +328,15 @@ static void promise_guarded(const struct conf *conf, const struct route_policy *
     promise_unknown(route, out);
     promise_probe(route, out);
     promise_completed_rules(route, out);
+}
+
+static void promise_guarded(const struct conf *conf, const struct route_policy *route,
+                            struct gw_buf *out)
+{
+    if (route->local != NULL)
+        promise_local(route, out);
+    else
+        promise_sending(conf, route, out);
     promise_kept(route, out);
     put(out, "  Compared: ");
     promise_compared(route, out);
@@ -372,14 +382,14 @@ void promise_title(const struct route_policy *route, struct gw_buf *out)
     put(out, " ");
     put_span(out, route->path);
     put(out, " -> ");
-    put_span(out, route->upstream->name);
+    put_span(out, route->local != NULL ? SPAN("a local effect") : route->upstream->name);
 }
 
 static void promise_outage(const struct conf *conf, struct gw_buf *out)
 {
     for (uint32_t i = 0; i < conf->routes.count; i++) {
         const struct route_policy *route = &conf->routes.routes[i];
-        if (route->mode != ROUTE_ENFORCE)
+        if (route->mode != ROUTE_ENFORCE || route->local != NULL)
             continue;
         put(out, "An outage of ");
         put_span(out, route->upstream->name);

@@ -15,6 +15,10 @@ void promise_compared(const struct route_policy *route, struct gw_buf *out);
 void promise_key(const struct route_policy *route, struct gw_buf *out);
 /* "partners, by a secret in X-Api-Key" */
 void promise_owner(const struct conf_owner *owner, struct gw_buf *out);
+/* What a local effect is, with an end of line before and behind. */
+void promise_local(const struct route_policy *route, struct gw_buf *out);
+/* "a JSON object with nothing but subject (string)" */
+void promise_taken(const struct route_policy *route, struct gw_buf *out);
 /* What the probe asks, and what its answers mean; nothing without one. */
 void promise_probe(const struct route_policy *route, struct gw_buf *out);
 /* Where the API is told the operation id; nothing if it is not. */

@@ -104,8 +104,10 @@ static void put_words(const struct conf_field *field, struct gw_buf *out)
     if (field->type != CONF_WORD) {
         bool is_word =
             field->type != CONF_NAMED && field->type != CONF_ADDRESS && field->words[0] != '\0';
-        if (is_word)
-            (void)gw_buf_print(out, ", or `%s`", field->words);
+        bool later;
+        struct span word;
+        for (uint32_t i = 0; is_word && (word = field_word(field->words, i, &later)).len > 0; i++)
+            (void)gw_buf_print(out, ", or `%.*s`", (int)word.len, word.ptr);
         return;
     }
     for (uint32_t i = 0;; i++) {

@@ -238,6 +238,7 @@ static void load_words(struct loader *loader, const struct cursor *cursor,
     route->passes_key = passed.node != NULL;
     if (!route->passes_key)
         return;
+    route->dedup_window_ms = cursor_number(&passed, "window");
     if (route->key.from != KEY_FROM_HEADER)
         key_error(loader, &passed, NULL,
                   "needs key.from: header; what is passed on is the key header");
@@ -276,18 +277,21 @@ static void load_route(struct loader *loader, const struct yaml_node *node,
     route->line = node->line;
     route->mode = (enum route_mode)cursor_word(&cursor, "mode", ROUTE_ENFORCE);
     load_match(loader, &cursor, route);
-    load_upstream(loader, &cursor, route);
+    if (!route_is_local(&cursor))
+        load_upstream(loader, &cursor, route);
     load_owner(loader, &cursor, route);
     load_key(loader, &cursor, route);
     load_fingerprint(loader, &cursor, route);
     load_labels(loader, &cursor, route);
     load_outcome(loader, &cursor, &route->outcome);
     load_breaker(&cursor, &route->breaker);
+    load_retry(loader, &cursor, route);
     load_times(&cursor, route);
     load_reconcile(loader, &cursor, route);
     load_evidence(loader, &cursor, route);
     load_replay(loader, &cursor, route);
     load_words(loader, &cursor, route);
+    load_local(loader, &cursor, route);
     if (route->mode == ROUTE_PASS)
         warn_of_idle_keys(loader, &cursor);
 }

@@ -197,9 +197,9 @@ static const char *text_fault(struct loader *loader, const struct yaml_node *nod
     struct conf_network network;
     struct conf_address address;
     struct value_url url;
-    bool is_class;
+    bool is_class, is_later;
     if (field->words[0] != '\0' && field->type != CONF_ADDRESS &&
-        span_equal(node->text, span_str(field->words)))
+        field_word_find(field->words, node->text, &is_later) != FIELD_NONE)
         return NULL;
     if (field->type == CONF_STATUS)
         return value_status(node->text, &statuses, &is_class);
@@ -306,12 +306,25 @@ static bool find_row(struct loader *loader, struct yaml_node *node)
     return false;
 }
 
+/* Whose routes are all local does everything in the database here. */
+static bool may_be_missing(const struct yaml_node *node, uint32_t row)
+{
+    const struct yaml_node *routes = yaml_member(node, SPAN("routes"));
+    if (strcmp(field_at(row)->path, "upstreams") != 0 || routes == NULL || routes->child == NULL)
+        return false;
+    for (const struct yaml_node *route = routes->child; route != NULL; route = route->next)
+        if (yaml_member(route, SPAN("local")) == NULL)
+            return false;
+    return true;
+}
+
 static void check_required(struct loader *loader, const struct yaml_node *node)
 {
     struct cursor cursor = cursor_of(node, span_of(NULL, 0));
     for (uint32_t row = field_next_child(node->row, node->row); row != FIELD_NONE;
          row = field_next_child(node->row, row)) {
-        if (!field_is_required(row) || yaml_member(node, field_leaf(row)) != NULL)
+        if (!field_is_required(row) || yaml_member(node, field_leaf(row)) != NULL ||
+            may_be_missing(node, row))
             continue;
         char leaf[64];
         (void)snprintf(leaf, sizeof(leaf), "%.*s", (int)field_leaf(row).len, field_leaf(row).ptr);

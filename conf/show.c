@@ -152,7 +152,9 @@ static void push(struct show *show, uint32_t row, const struct yaml_node *node,
 static bool is_whole_choice(uint32_t row)
 {
     const char *path = field_at(row)->path;
-    return strcmp(path, "admin") == 0 || strcmp(path, "routes[].upstream_idempotency") == 0;
+    return strcmp(path, "admin") == 0 || strcmp(path, "routes[].upstream_idempotency") == 0 ||
+           strcmp(path, "routes[].local") == 0 || strcmp(path, "routes[].local.accept") == 0 ||
+           strcmp(path, "routes[].retry") == 0;
 }
 
 static void show_collection(struct show *show, uint32_t row, const struct yaml_node *node,
@@ -180,9 +182,12 @@ static void show_collection(struct show *show, uint32_t row, const struct yaml_n
 static void show_row(struct show *show, const struct show_frame *frame, uint32_t row)
 {
     struct span leaf = field_leaf(row);
-    bool passes = show->of.route != NULL && show->of.route->mode == ROUTE_PASS &&
-                  strcmp(field_at(frame->row)->path, "routes[]") == 0;
-    if (field_at(row)->type == CONF_LATER || (passes && !route_key_concerns_pass(leaf)))
+    const struct route_policy *route =
+        strcmp(field_at(frame->row)->path, "routes[]") == 0 ? show->of.route : NULL;
+    bool is_idle =
+        route != NULL && ((route->mode == ROUTE_PASS && !route_key_concerns_pass(leaf)) ||
+                          (route->local != NULL && !route_key_concerns_local(leaf)));
+    if (field_at(row)->type == CONF_LATER || is_idle)
         return;
     char name[64];
     (void)snprintf(name, sizeof(name), "%.*s", (int)leaf.len, leaf.ptr); /* keys are short */

@@ -176,7 +176,8 @@ static void check_admin(struct loader *loader, const struct cursor *root)
     uint32_t given;
     (void)cursor_items(&admin, "tokens", &given); /* the count is wanted alone */
     for (uint32_t i = 0; i < conf->routes.count; i++)
-        has_guarded |= conf->routes.routes[i].mode == ROUTE_ENFORCE;
+        has_guarded |= conf->routes.routes[i].mode == ROUTE_ENFORCE &&
+                       conf->routes.routes[i].local == NULL; /* there is no doubt to settle */
     for (uint32_t i = 0; i < conf->token_count; i++)
         may_settle |= (conf->tokens[i].rights & ADMIN_SETTLE) != 0;
     if (conf->has_admin && !conf->admin.is_unix && !value_is_loopback(conf->admin.host) &&

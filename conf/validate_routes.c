@@ -140,12 +140,18 @@ static void check_guarded(struct loader *loader, const struct cursor *cursor,
         key_error(loader, &match, "methods",
                   "GET, HEAD and OPTIONS change nothing and have no key; give them a pass route");
     check_times(loader, cursor, route);
+    check_key(loader, cursor, route);
+    if (route_is_local(cursor)) {
+        if (route->local != NULL)
+            validate_local(loader, cursor, route);
+        return; /* what speaks of answers and of doubt has nothing to say there */
+    }
     check_outcome(loader, cursor, route);
     check_refused(loader, cursor, route);
     check_breaker(loader, cursor, route);
     check_evidence(loader, cursor, route);
-    check_key(loader, cursor, route);
     validate_reconcile(loader, cursor, route);
+    validate_retry(loader, cursor, route);
     if (route->replay_body_max > loader->conf->limits.answer_body_max &&
         !setting_get(cursor, "replay_body_max").is_bad)
         key_warning(loader, cursor, "replay_body_max",
@@ -283,6 +289,8 @@ void validate_routes(struct loader *loader)
         struct cursor match = cursor_in(&cursor, "match");
         if (!mode_is_bad)
             check_mode(loader, &cursor, route);
+        if (route->mode != ROUTE_ENFORCE && route->local != NULL)
+            validate_local(loader, &cursor, route);
         if (route->path.len > 0 && is_under(route->path, conf->own_prefix))
             key_error(loader, &match, "path", "%s: lies under own_prefix %s, which is Recibo's own",
                       route->path.ptr, conf->own_prefix.ptr);

@@ -285,8 +285,9 @@ bool board_pause(struct board *board, enum pause_subject subject, struct span na
     for (uint32_t i = 0; i < board->conf->routes.count; i++) {
         const struct route_policy *route = &board->conf->routes.routes[i];
         struct route_gate *gate = &board->gates[i];
-        if (subject == PAUSE_ROUTE ? !span_equal(route->name, name)
-                                   : !span_equal(route->upstream->name, name))
+        if (subject == PAUSE_ROUTE
+                ? !span_equal(route->name, name)
+                : route->upstream == NULL || !span_equal(route->upstream->name, name))
             continue;
         found = true;
         if (subject == PAUSE_ROUTE)

@@ -3,6 +3,7 @@
 #include "gateway/boot.h"
 #include "gateway/admin/admin.h"
 #include "gateway/descriptors.h"
+#include "gateway/effects.h"
 #include "gateway/standing.h"
 #include "gateway/watch.h"
 #include "gateway/worker.h"
@@ -37,6 +38,7 @@ struct boot {
     struct event *sigterm, *sigint, *sighup, *look;
     struct watch watch;
     struct store *store;
+    struct store_effect *effects; /* the store borrows them */
     struct board *board;
     struct admin *admin;
     struct worker *workers[WORKERS_MAX];
@@ -133,6 +135,9 @@ static enum gw_status open_store(struct boot *boot, struct gw_error *err)
     options.path = path;
     options.queue_max = boot->conf->limits.store_queue;
     options.clock = gw_clock_system();
+    options.effects = boot->effects = effects_new(boot->conf, &options.effect_count);
+    if (boot->effects == NULL && options.effect_count > 0)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
     enum gw_status status = store_open(&options, &boot->store, err);
     return status == GW_OK ? standing_pauses(boot->store, boot->board, err) : status;
 }
@@ -321,6 +326,7 @@ static void stop(struct boot *boot)
     for (uint32_t i = 0; i < boot->fd_count; i++)
         (void)close(boot->fds[i]); /* listening sockets hold nothing to lose */
     store_close(boot->store);
+    free(boot->effects);
     board_free(boot->board);
     if (boot->sigterm != NULL)
         event_free(boot->sigterm);

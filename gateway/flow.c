@@ -99,7 +99,7 @@ enum flow_next flow_refuse(struct flow *flow, enum problem problem, struct span 
     gw_assert(problem != PROBLEM_NONE);
     /* Before anything is known of the key, what was read without memory is no fault of the
      * caller's. Later the receipt speaks, whatever is missing. */
-    bool is_misread = flow->room < FLOW_ROOM_claim && arena_has_failed(flow->arena);
+    bool is_misread = flow->room <= FLOW_ROOM_key && arena_has_failed(flow->arena);
     flow->problem = is_misread ? PROBLEM_OVERLOADED : problem;
     flow->problem_detail = is_misread ? SPAN("") : detail;
     return flow_go(flow, FLOW_ROOM_reply);

@@ -7,6 +7,7 @@
 #include "gateway/board.h"
 #include "gateway/splice.h"
 #include "gateway/upstream/upstream.h"
+#include "policy/cancel.h"
 #include "policy/probe.h"
 
 #include <sys/types.h>
@@ -27,11 +28,13 @@ enum flow_source {
     FLOW_FROM_RETENTION, /* a time is over; enters at record */
     FLOW_FROM_EVIDENCE,  /* request evidence is kept no longer; enters at record */
     FLOW_FROM_PROBE,     /* the time to ask the upstream has come; enters at probe */
+    FLOW_FROM_DEFERRED,  /* the time of a deferred operation has come; enters at claim */
 };
 
 struct worker;
 struct flow;
-struct client; /* gateway/client.h: the caller's connection; a test's fake */
+struct local_values; /* gateway/local_values.h */
+struct client;       /* gateway/client.h: the caller's connection; a test's fake */
 
 enum body_state {
     BODY_NONE,
@@ -166,6 +169,18 @@ struct flow {
     /* Whoever started the flow is told when it has left; NULL: nobody. */
     void (*on_leave)(struct flow *flow, void *ctx);
     void *on_leave_ctx;
+
+    /* trying again, now or later */
+    bool may_defer;             /* the route accepts for later, and this caller agrees */
+    bool defers;                /* ... and does not want to wait for a first attempt */
+    bool rests;                 /* parked until the next attempt; a drain ends it */
+    bool accepts;               /* the reply is a 202 that is written already */
+    bool goes_on;               /* this walk, from `claim` on, is the next attempt of flow->row */
+    enum cancel_says cancel;    /* what an owner's wish to cancel came to */
+    struct retry_verdict retry; /* what followed the last attempt */
+
+    /* the local effect */
+    struct local_values *local; /* arena; NULL: it was not come to */
 
     /* the reply */
     enum outcome outcome;

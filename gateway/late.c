@@ -52,6 +52,11 @@ void late_begin(struct flow *flow)
     flow->bytes_held = 0;
     flow->call_head = head;
     flow->body = body;
+    /* Where it may be sent again, the flow needs a copy. */
+    bool may_resend = flow->route->retry.is_on && flow->route->passes_key;
+    if (!may_resend || !flow_hold(flow, late->body.len) ||
+        !gw_buf_add(&flow->body, gw_buf_span(&late->body)))
+        flow->body_state = BODY_GONE;
     late->call = flow->call;
     atomic_fetch_add(&board_gauges(worker_ports(flow->worker)->board)->late_listening, 1);
 }

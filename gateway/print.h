@@ -34,6 +34,8 @@ bool print_labels(struct flow *flow, const struct parsed_body *body) GW_MUST_CHE
 /* flow->packed_request: what the operator will see of the request; empty when the
  * route keeps none. */
 bool print_evidence(struct flow *flow, const struct parsed_body *body) GW_MUST_CHECK;
+/* May this field be kept, or does it carry credentials? */
+bool print_may_be_kept(const struct flow *flow, struct span name);
 /* A scalar of the body or of the path as text in the arena; false: not there, or
  * not a scalar. `ret_is_string`: JSON strings, form and path values. */
 bool print_json_text(struct flow *flow, const struct parsed_body *body,

@@ -197,7 +197,7 @@ static bool redacted_body(struct flow *flow, const struct parsed_body *body, str
     return ok;
 }
 
-static bool may_be_evidence(const struct flow *flow, struct span name)
+bool print_may_be_kept(const struct flow *flow, struct span name)
 {
     const struct conf_owner *entry = &flow->conf->owners[flow->route->owner_index];
     return !header_is_secret(name) && !owner_uses_field(entry, name);
@@ -215,7 +215,7 @@ bool print_evidence(struct flow *flow, const struct parsed_body *body)
     if (message.fields == NULL)
         return false;
     for (uint32_t i = 0; route->evidence_headers && i < flow->head->field_count; i++)
-        if (may_be_evidence(flow, flow->head->fields[i].name))
+        if (print_may_be_kept(flow, flow->head->fields[i].name))
             message.fields[message.field_count++] = flow->head->fields[i];
     struct span kept;
     if (route->evidence_body && redacted_body(flow, body, &kept)) {

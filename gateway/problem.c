@@ -33,10 +33,10 @@ static const char *const standing[PROBLEM_COUNT] = {
                                    "names the methods it has. Nothing was sent.",
     [PROBLEM_REQUEST_TIMEOUT] = "The request did not arrive whole within the time allowed. Nothing "
                                 "was sent.",
-    [PROBLEM_DEFERRED] = "The operation is accepted and will run at its time. It has not been sent "
-                         "yet. The same request returns its outcome once there is one.",
     [PROBLEM_CANCELLED] = "The operation of this key was cancelled before anything was sent. The "
                           "key is spent; for a new operation use a new key.",
+    [PROBLEM_ALREADY_EXECUTED] = "The operation has been carried out, and that cannot be stopped "
+                                 "any more. The first request, sent again, returns its answer.",
     [PROBLEM_ABANDONED] =
         "The first request with this key was sent, its answer was lost, and it "
         "could not be found out whether it was carried out. It is not sent again. "
@@ -69,6 +69,16 @@ static const char *const standing[PROBLEM_COUNT] = {
     [PROBLEM_BODY_INVALID] = "The body is not what the route can compare. Nothing was sent.",
     [PROBLEM_MEDIA_TYPE] = "The route does not take this kind of body. Nothing was sent.",
     [PROBLEM_KEY_MISSING] = "The route wants an idempotency key. Nothing was sent.",
+    [PROBLEM_NOTHING_FOUND] =
+        "The operation found nothing that it could change, and has changed nothing. The key is not "
+        "used up.",
+    [PROBLEM_CONTENT_REFUSED] = "The content is not what the receiver takes. Nothing was kept, and "
+                                "the key is not used up.",
+    [PROBLEM_EFFECT_FAILED] =
+        "The receiver could not carry the operation out, and nothing was kept. The key is not used "
+        "up. The operator finds the reason in the log.",
+    [PROBLEM_EFFECT_TOO_SLOW] = "The operation took longer than it may and was taken back. Nothing "
+                                "was kept. Send the request again with the same key later.",
     [PROBLEM_KEY_INVALID] = "The idempotency key is not valid. Nothing was sent.",
 };
 
@@ -213,6 +223,33 @@ static struct span expired_detail(struct flow *flow)
         (int)at.len, at.ptr);
 }
 
+/* "the upstream answered 429", or what kept the request from being sent. */
+static struct span last_refusal(struct flow *flow)
+{
+    enum attempt_end end = (enum attempt_end)flow->row.end;
+    if (flow->row.end >= END_COUNT || end == END_none)
+        return SPAN("");
+    if (end == END_answered)
+        return arena_print(flow->arena, " The last attempt was refused: the upstream answered %u.",
+                           flow->row.status);
+    return arena_print(flow->arena, " The last attempt: %s.", end_doc(end));
+}
+
+static struct span later_detail(struct flow *flow)
+{
+    struct span last = last_refusal(flow);
+    bool is_spent = flow->problem == PROBLEM_EXHAUSTED;
+    return arena_print(
+        flow->arena,
+        "The operation has not been carried out.%.*s %s Send the same request again with the same "
+        "key after %u s; a new key is safe, too.",
+        (int)last.len, last.ptr,
+        is_spent ? "As many attempts as this route allows within one window have been made, and "
+                   "none is made before its end."
+                 : "The next attempt is not made before its time.",
+        flow->retry_after_s > 0 ? flow->retry_after_s : 1);
+}
+
 static struct span pending_detail(struct flow *flow)
 {
     struct span at = when(flow, flow->row.updated_ms);
@@ -238,6 +275,8 @@ struct span problem_detail(struct flow *flow)
         return expired_detail(flow);
     if (flow->problem == PROBLEM_IN_PROGRESS)
         return pending_detail(flow);
+    if (flow->problem == PROBLEM_RETRY_LATER || flow->problem == PROBLEM_EXHAUSTED)
+        return later_detail(flow);
     if (flow->problem == PROBLEM_RESULT_UNAVAILABLE)
         return SPAN("The operation of this key was carried out, but its answer is not kept. It is "
                     "not sent again. A new key would be a new operation.");

@@ -10,110 +10,9 @@
 int64_t receipts_lease_ms(const struct route_policy *route)
 {
     const struct upstream_policy *upstream = route->upstream;
+    if (upstream == NULL) /* the effect is local: claimed and completed in one commit */
+        return LEASE_MARGIN_MS;
     return upstream->connect_ms + upstream->tls_ms + upstream->answer_ms + LEASE_MARGIN_MS;
-}
-
-static uint64_t fresh_token(const struct flow *flow)
-{
-    uint64_t token = 0;
-    for (int i = 0; i < 64 && token == 0; i++)
-        worker_ports(flow->worker)->random(&token, sizeof(token));
-    gw_assert(token != 0);
-    return token;
-}
-
-static void fresh_operation_id(const struct flow *flow, char *ret_id)
-{
-    uint8_t bytes[16];
-    worker_ports(flow->worker)->random(bytes, sizeof(bytes));
-    memcpy(ret_id, "op_", 3);
-    gw_base32(bytes, ret_id + 3);
-}
-
-/* Claim and dispatch in one commit: nothing can be sent before SENT is durable, and
- * one sync less is paid (ADR 0004). */
-static enum receipt_verdict claim_and_dispatch(struct flow *flow, const struct receipt *cur,
-                                               struct receipt *ret_next)
-{
-    struct receipt claimed;
-    int64_t lease_ms = receipts_lease_ms(flow->route);
-    struct receipt_event event = {.kind = RECEIPT_EV_CLAIM,
-                                  .now_ms = flow_now_ms(flow),
-                                  .token = fresh_token(flow),
-                                  .until_ms = flow_now_ms(flow) + lease_ms};
-    enum receipt_verdict verdict = receipt_step(cur, &event, &claimed);
-    if (verdict != RECEIPT_MOVED)
-        return verdict;
-    event.kind = RECEIPT_EV_DISPATCH;
-    flow->lease_ticks = flow_now_ticks(flow) + lease_ms;
-    return receipt_step(&claimed, &event, ret_next);
-}
-
-static void start_attempt(struct flow *flow)
-{
-    const struct upstream_policy *upstream = flow->route->upstream;
-    flow->attempt = (struct attempt_record){
-        .number = flow->row.receipt.attempt,
-        .token = flow->row.receipt.token,
-        .started_ms = flow_now_ms(flow),
-        .upstream = arena_print(flow->arena, "%.*s:%u", (int)upstream->host.len, upstream->host.ptr,
-                                upstream->port),
-        .trace_id = flow->trace_id,
-        .conf_hash = span_str(flow->conf->hash),
-    };
-}
-
-/* What a claim says of the request. */
-static void describe_request(struct flow *flow)
-{
-    struct store_row *row = &flow->row;
-    row->print = flow->print;
-    row->print_mode = flow->route->fingerprint.mode_text;
-    row->members = flow->members;
-    row->method = flow->head->method;
-    row->target = flow->head->path;
-    row->labels = flow->labels;
-    row->updated_ms = flow_now_ms(flow);
-    row->end = END_none;
-    row->status = 0;
-    row->answer = SPAN("");
-    row->answer_kept = false;
-    row->request = gw_buf_span(&flow->packed_request);
-    row->evidence_until_ms =
-        row->request.len == 0 ? 0 : row->updated_ms + flow->route->evidence_keep_ms;
-}
-
-bool receipts_new(struct flow *flow)
-{
-    struct receipt absent = {.state = RECEIPT_ABSENT};
-    struct receipt next;
-    enum receipt_verdict verdict = claim_and_dispatch(flow, &absent, &next);
-    gw_assert(verdict == RECEIPT_MOVED);
-    flow->row = (struct store_row){.identity = flow->identity,
-                                   .owner = flow->owner,
-                                   .scope = flow->scope,
-                                   .key = flow->key,
-                                   .route = flow->route->name,
-                                   .receipt = next,
-                                   .created_ms = flow_now_ms(flow)};
-    fresh_operation_id(flow, flow->row.operation_id);
-    describe_request(flow);
-    start_attempt(flow);
-    return flow->attempt.upstream.len > 0;
-}
-
-enum receipt_verdict receipts_claim_again(struct flow *flow, uint32_t *ret_expect)
-{
-    struct receipt next;
-    *ret_expect = flow->row.receipt.version;
-    enum receipt_verdict verdict = claim_and_dispatch(flow, &flow->row.receipt, &next);
-    if (verdict != RECEIPT_MOVED)
-        return verdict;
-    flow->row.receipt = next;
-    flow->row.route = flow->route->name;
-    describe_request(flow);
-    start_attempt(flow);
-    return RECEIPT_MOVED;
 }
 
 enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect)
@@ -137,14 +36,18 @@ enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect)
 
 void receipts_lost_attempt(struct flow *flow)
 {
-    flow->attempt = (struct attempt_record){.number = flow->row.receipt.attempt,
-                                            .token = flow->row.receipt.token,
-                                            .started_ms = flow->row.updated_ms,
-                                            .sent_ms = flow->row.updated_ms,
-                                            .ended_ms = flow_now_ms(flow),
-                                            .end = END_crashed,
-                                            .reason = SPAN("found with a dead lease"),
-                                            .upstream = SPAN("")};
+    bool was_sent = flow->row.receipt.state == RECEIPT_SENT;
+    flow->attempt = (struct attempt_record){
+        .number = flow->row.receipt.attempt,
+        .token = flow->row.receipt.token,
+        .started_ms = flow->row.updated_ms,
+        .sent_ms = was_sent ? flow->row.updated_ms : 0,
+        .ended_ms = flow_now_ms(flow),
+        .end = END_crashed,
+        .basis = was_sent ? BASIS_NONE : BASIS_PROVED,
+        .reason = was_sent ? SPAN("found with a dead lease")
+                           : SPAN("found with a dead lease, and nothing had been sent"),
+        .upstream = SPAN("")};
 }
 
 int64_t receipts_probe_due_ms(const struct flow *flow)
@@ -212,6 +115,7 @@ bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer, bool 
     flow->op.in.advance.next = &flow->row;
     flow->op.in.advance.set_answer = set_answer;
     flow->op.in.advance.set_request = set_request;
+    flow->op.in.advance.set_kept = flow->row.kept.len > 0; /* rows are read without it */
     flow->op.in.advance.audit = NULL;
     return flow_submit(flow);
 }

@@ -16,6 +16,33 @@ bool receipts_new(struct flow *flow) GW_MUST_CHECK;
 /* Claims flow->row again. RECEIPT_MOVED: flow->row is the wished-for row, *ret_expect
  * what to compare with. */
 GW_MUST_CHECK enum receipt_verdict receipts_claim_again(struct flow *flow, uint32_t *ret_expect);
+/* flow->row, free, becomes CLAIMED, to be sent in wait_ms: no byte may leave before
+ * receipts_go_on(). The first does the step alone, of a row that is written with another
+ * change; neither makes an attempt record yet. */
+GW_MUST_CHECK enum receipt_verdict receipts_claim_ahead(struct flow *flow, int64_t wait_ms);
+GW_MUST_CHECK enum receipt_verdict receipts_claim_for_later(struct flow *flow, int64_t wait_ms,
+                                                            uint32_t *ret_expect);
+/* flow->row, CLAIMED by this flow or DEFERRED and due, becomes SENT. ILLEGAL: out of memory too. */
+GW_MUST_CHECK enum receipt_verdict receipts_go_on(struct flow *flow, uint32_t *ret_expect);
+/* flow->row, UNKNOWN, becomes SENT: the upstream deduplicates. */
+GW_MUST_CHECK enum receipt_verdict receipts_resend(struct flow *flow, uint32_t *ret_expect);
+/* flow->row, CLAIMED by this flow, is not sent after all. */
+GW_MUST_CHECK enum receipt_verdict receipts_give_back(struct flow *flow, uint32_t *ret_expect);
+/* flow->row becomes DEFERRED and promised, with the whole request; the first does the step
+ * alone, the second makes the row of an absent key, the third that of a free one. ILLEGAL and
+ * false: out of memory too. */
+GW_MUST_CHECK enum receipt_verdict receipts_promise(struct flow *flow, int64_t due_ms);
+bool receipts_new_promise(struct flow *flow) GW_MUST_CHECK;
+GW_MUST_CHECK enum receipt_verdict receipts_promise_again(struct flow *flow, uint32_t *ret_expect);
+/* flow->row, DEFERRED, is never run. */
+GW_MUST_CHECK enum receipt_verdict receipts_give_up(struct flow *flow, uint32_t *ret_expect);
+/* When what was promised and is known not to have run is tried next, if nothing better is
+ * known; spread, since a crash makes many of them at once. */
+int64_t receipts_due_ms(const struct flow *flow);
+/* What the row says of its attempts, for policy/retry.h. */
+struct retry_budget receipts_budget(const struct store_row *row);
+/* When the first byte of any attempt on record left; 0: none did, or nobody knows. */
+int64_t receipts_first_sent_ms(struct arena *arena, const struct store_row *row);
 /* Likewise: flow->row, whose time is over, is to be removed. */
 GW_MUST_CHECK enum receipt_verdict receipts_forget(struct flow *flow, uint32_t *ret_expect);
 /* flow->attempt becomes the attempt of flow->row, whose holder is gone. */

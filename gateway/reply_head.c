@@ -38,7 +38,8 @@ bool reply_passes(const struct http_head *head, const struct http_field *field)
 static bool add_expires(struct flow *flow)
 {
     const struct receipt *receipt = &flow->row.receipt;
-    bool kept = flow->outcome == OUTCOME_EXECUTED || flow->outcome == OUTCOME_REPLAYED;
+    bool kept = flow->outcome == OUTCOME_EXECUTED || flow->outcome == OUTCOME_REPLAYED ||
+                flow->outcome == OUTCOME_LOCAL;
     if (!kept || receipt->state != RECEIPT_COMPLETED || receipt->expire_ms == 0)
         return true;
     char text[GW_HTTP_DATE_BYTES];
@@ -138,8 +139,10 @@ bool reply_stored(struct flow *flow)
         if (is_replayed(flow->route, stored.fields[i].name) &&
             !add(flow, stored.fields[i].name, stored.fields[i].value))
             return false;
+    /* The first answer of a local effect is read from its receipt, and yet no replay. */
+    bool is_first = flow->outcome == OUTCOME_LOCAL;
     if (!add_date(flow) || !add(flow, SPAN("Cache-Control"), SPAN("no-store")) ||
-        !add(flow, SPAN("Idempotent-Replayed"), SPAN("true")))
+        (!is_first && !add(flow, SPAN("Idempotent-Replayed"), SPAN("true"))))
         return false;
     flow->reply.body = has_no_body(flow, stored.status) ? SPAN("") : stored.body;
     return finish(flow, stored.status, stored.body.len);
@@ -163,8 +166,11 @@ static bool add_acceptable(struct flow *flow)
 {
     const struct http_field *coding = http_head_find(flow->head, SPAN("Content-Encoding"), 0);
     bool is_coding = coding != NULL && !span_equal_nocase(coding->value, SPAN("identity"));
+    const struct route_policy *route = flow->route;
+    bool takes_json = route->local != NULL && route->local->takes_json;
     return is_coding ? add(flow, SPAN("Accept-Encoding"), SPAN("identity"))
-                     : add(flow, SPAN("Accept"), media_accept(flow->route->fingerprint.mode));
+                     : add(flow, SPAN("Accept"),
+                           media_accept(takes_json ? FINGERPRINT_JSON : route->fingerprint.mode));
 }
 
 static bool add_for_machines(struct flow *flow)
@@ -211,6 +217,23 @@ bool reply_problem(struct flow *flow)
     return add_for_machines(flow) && finish(flow, status, body.len);
 }
 
+bool reply_accepted(struct flow *flow, const struct reply_accepted *reply)
+{
+    uint32_t after = reply->retry_after_s;
+    if (!start(flow, 202, SPAN("")) || !add(flow, SPAN("Content-Type"), SPAN("application/json")) ||
+        !add(flow, SPAN("Cache-Control"), SPAN("no-store")) || !add_date(flow) ||
+        !add(flow, SPAN("Vary"), SPAN("Prefer")))
+        return false;
+    if (reply->location.len > 0 && !add(flow, SPAN("Location"), reply->location))
+        return false;
+    if (reply->was_preferred && !add(flow, SPAN("Preference-Applied"), SPAN("respond-async")))
+        return false;
+    if (after > 0 && !http1_write_number_field(&flow->reply.head, SPAN("Retry-After"), after))
+        return false;
+    flow->reply.body = has_no_body(flow, 202) ? SPAN("") : reply->body;
+    return finish(flow, 202, reply->body.len);
+}
+
 bool reply_document(struct flow *flow, uint16_t status, struct span type, struct span body)
 {
     if (!start(flow, status, SPAN("")) ||
@@ -219,6 +242,9 @@ bool reply_document(struct flow *flow, uint16_t status, struct span type, struct
         return false;
     if (flow->match.allowed_methods != 0 &&
         !add(flow, SPAN("Allow"), methods_text(flow, flow->match.allowed_methods)))
+        return false;
+    if (flow->retry_after_s > 0 &&
+        !http1_write_number_field(&flow->reply.head, SPAN("Retry-After"), flow->retry_after_s))
         return false;
     flow->reply.body = has_no_body(flow, status) ? SPAN("") : body;
     return finish(flow, status, body.len);

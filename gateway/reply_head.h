@@ -11,6 +11,14 @@ bool reply_problem(struct flow *flow) GW_MUST_CHECK; /* flow->problem */
 /* A small document of Recibo's own. */
 bool reply_document(struct flow *flow, uint16_t status, struct span type,
                     struct span body) GW_MUST_CHECK;
+/* 202: the operation runs later. */
+struct reply_accepted {
+    struct span location; /* where to ask for its state; empty: nowhere */
+    struct span body;
+    uint32_t retry_after_s; /* 0: not told */
+    bool was_preferred;     /* the caller asked for it */
+};
+bool reply_accepted(struct flow *flow, const struct reply_accepted *reply) GW_MUST_CHECK;
 /* The fields that every answer of this flow carries: for streams, before their end. */
 bool reply_own_fields(struct flow *flow) GW_MUST_CHECK;
 /* Does this field of an upstream's answer go to the caller as it is? */

@@ -24,11 +24,12 @@ enum splice_verdict splice_find(const struct json_doc *doc, const struct json_po
     return SPLICE_READY;
 }
 
-bool splice_apply(const struct splice *splice, struct span name, struct span value,
-                  struct gw_buf *body)
+bool splice_apply(struct splice *splice, struct span name, struct span value, struct gw_buf *body)
 {
     struct gw_buf member;
     gw_assert(splice->is_on);
+    if (splice->is_done)
+        return true;
     gw_assert(splice->at <= body->len);
     gw_buf_init(&member, MEMBER_BYTES_MAX);
     gw_json_string(&member, name);
@@ -44,5 +45,6 @@ bool splice_apply(const struct splice *splice, struct span name, struct span val
         body->len += len;
     }
     gw_buf_fini(&member);
+    splice->is_done = ok;
     return ok;
 }

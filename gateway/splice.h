@@ -9,6 +9,7 @@
 
 struct splice {
     bool is_on;
+    bool is_done;     /* the body has it */
     size_t at;        /* right behind the object's brace */
     bool needs_comma; /* the object has members */
 };
@@ -21,8 +22,9 @@ enum splice_verdict {
 /* Where the member `pointer` goes. doc NULL: the request has no body. */
 GW_MUST_CHECK enum splice_verdict
 splice_find(const struct json_doc *doc, const struct json_pointer *pointer, struct splice *ret);
-/* Puts `"name":"value"` there; false: out of memory, and the body is as it was. */
-bool splice_apply(const struct splice *splice, struct span name, struct span value,
+/* Puts `"name":"value"` there; once: a second time changes nothing. false:
+ * out of memory, and the body is as it was. */
+bool splice_apply(struct splice *splice, struct span name, struct span value,
                   struct gw_buf *body) GW_MUST_CHECK;
 
 #endif

@@ -3,6 +3,7 @@
 #include "gateway/worker.h"
 #include "gateway/client.h"
 #include "gateway/late.h"
+#include "gateway/rooms/again.h"
 #include "gateway/sources/observed.h"
 #include "gateway/sources/sources.h"
 
@@ -262,7 +263,8 @@ static void grace_is_over(evutil_socket_t fd, short what, void *ctx)
     listeners_stop(worker->listeners);
     for (struct flow *flow = worker->flows, *older; flow != NULL; flow = older) {
         older = flow->older;
-        if (flow->source == FLOW_FROM_CLIENT && flow->call != NULL)
+        bool is_attempt = flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_DEFERRED;
+        if (is_attempt && flow->call != NULL)
             worker->ports.upstream->cancel(flow->call);
     }
     for (struct client *client = worker->clients, *next; client != NULL; client = next) {
@@ -289,6 +291,8 @@ static void start_drain(struct store_op *op, void *ctx)
             late_cancel(flow);
         else if (flow->source == FLOW_FROM_PROBE && flow->call != NULL)
             worker->ports.upstream->cancel(flow->call); /* the next life asks again */
+        else if (flow->rests)
+            again_wake(flow); /* nothing is under way: it ends now */
     }
     const struct timeval tv = {.tv_sec = (time_t)(worker->grace_ms / 1000),
                                .tv_usec = (suseconds_t)(worker->grace_ms % 1000 * 1000)};

@@ -6,6 +6,11 @@ static const char *const verdict_names[ADMIT_VERDICT_COUNT] = {
     [ADMIT_RUN] = "run",
     [ADMIT_RERUN] = "rerun",
     [ADMIT_RENEW] = "renew",
+    [ADMIT_DEFER] = "defer",
+    [ADMIT_NEAR] = "near",
+    [ADMIT_RESEND] = "resend",
+    [ADMIT_LATER] = "later",
+    [ADMIT_EXHAUSTED] = "exhausted",
     [ADMIT_REPLAY] = "replay",
     [ADMIT_UNAVAILABLE] = "unavailable",
     [ADMIT_WAIT] = "wait",
@@ -26,6 +31,8 @@ enum row_age { ROW_LIVE, ROW_EXPIRED, ROW_GONE };
 
 static enum row_age row_age(const struct receipt *seen, int64_t tombstone_ms, int64_t now_ms);
 static enum admit_verdict by_gate(enum admit_verdict would_run, enum admit_gate gate);
+static enum admit_verdict start(enum admit_verdict would_run, const struct admit_facts *facts);
+static enum admit_verdict by_budget(const struct admit_facts *facts);
 static enum admit_verdict compare(const struct route_policy *route,
                                   const struct admit_facts *facts);
 static enum admit_verdict by_state(const struct admit_facts *facts);
@@ -34,7 +41,7 @@ enum admit_verdict admit(const struct route_policy *route, const struct admit_fa
 {
     const struct receipt *seen = facts->seen;
     if (seen == NULL || seen->state == RECEIPT_ABSENT)
-        return by_gate(ADMIT_RUN, facts->gate);
+        return start(ADMIT_RUN, facts);
     gw_assert(receipt_is_sound(seen));
     gw_assert(facts->print != NULL && facts->seen_print != NULL);
 
@@ -83,6 +90,33 @@ static enum row_age row_age(const struct receipt *seen, int64_t tombstone_ms, in
     return ROW_LIVE; /* a doubt, a lease and a promise outlive every window */
 }
 
+/* What is accepted for later waits in no place in flight. */
+static enum admit_verdict start(enum admit_verdict would_run, const struct admit_facts *facts)
+{
+    if (!facts->defers)
+        return by_gate(would_run, facts->gate);
+    return facts->gate == GATE_PAUSED ? ADMIT_PAUSED : ADMIT_DEFER;
+}
+
+/* A free row that was tried before. */
+static enum admit_verdict by_budget(const struct admit_facts *facts)
+{
+    if (facts->defers)
+        return start(ADMIT_RERUN, facts);
+    switch (facts->budget) {
+    case RETRY_NEAR:
+        return by_gate(ADMIT_NEAR, facts->gate);
+    case RETRY_LATER:
+        return ADMIT_LATER;
+    case RETRY_SPENT:
+        return ADMIT_EXHAUSTED;
+    case RETRY_OPEN:
+    case RETRY_GATE_COUNT:
+        break;
+    }
+    return by_gate(ADMIT_RERUN, facts->gate);
+}
+
 /* Only what would run is stopped by a pause or a limit; repeats and replays go on. */
 static enum admit_verdict by_gate(enum admit_verdict would_run, enum admit_gate gate)
 {
@@ -123,12 +157,14 @@ static enum admit_verdict by_state(const struct admit_facts *facts)
     case RECEIPT_RELEASED:
         if ((facts->seen->marks & RECEIPT_CANCEL_REQUESTED) != 0)
             return ADMIT_CANCELLED; /* receipt_step() would not start it either */
-        return by_gate(ADMIT_RERUN, facts->gate);
+        return by_budget(facts);
     case RECEIPT_CANCELLED:
         return ADMIT_CANCELLED;
     case RECEIPT_ABANDONED:
         return ADMIT_ABANDONED;
     case RECEIPT_UNKNOWN:
+        /* A gate that is closed leaves it what it is. */
+        return facts->may_resend && facts->gate == GATE_OPEN ? ADMIT_RESEND : ADMIT_UNKNOWN;
     case RECEIPT_ABSENT: /* these three were answered before */
     case RECEIPT_EXPIRED:
     case RECEIPT_STATE_COUNT:

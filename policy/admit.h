@@ -4,6 +4,7 @@
 #define RECIBO_POLICY_ADMIT_H
 
 #include "policy/receipt.h"
+#include "policy/retry.h"
 #include "policy/route.h"
 
 struct fingerprint {
@@ -14,6 +15,11 @@ enum admit_verdict {
     ADMIT_RUN,         /* no row (any more): take the key and forward */
     ADMIT_RERUN,       /* the row is RELEASED: claim it again, same operation */
     ADMIT_RENEW,       /* the row's time is over: claim it as a new operation */
+    ADMIT_DEFER,       /* as RUN or RERUN, but it is accepted for later: 202 */
+    ADMIT_NEAR,        /* as RERUN, but only after a short wait */
+    ADMIT_RESEND,      /* unknown, and the upstream deduplicates: send it again */
+    ADMIT_LATER,       /* free, but not yet to be tried again: 503 */
+    ADMIT_EXHAUSTED,   /* free, but the attempts of this window are used up: 503 */
     ADMIT_REPLAY,      /* the answer is on record */
     ADMIT_UNAVAILABLE, /* completed, but the answer was not kept: 409 result-unavailable */
     ADMIT_WAIT,        /* somebody runs it; wait or answer 409 */
@@ -37,9 +43,12 @@ struct admit_facts {
     const struct receipt *seen;           /* NULL: no row */
     const struct fingerprint *print;      /* of this request */
     const struct fingerprint *seen_print; /* NULL when new */
-    bool same_mode;     /* the row was fingerprinted in the way this route does now */
-    bool lease_is_dead; /* the row's holder is of an earlier life of this process */
-    bool answer_kept;   /* the row has an answer that can be replayed */
+    bool same_mode;         /* the row was fingerprinted in the way this route does now */
+    bool lease_is_dead;     /* the row's holder is of an earlier life of this process */
+    bool answer_kept;       /* the row has an answer that can be replayed */
+    bool defers;            /* the route accepts for later, and this caller agrees */
+    bool may_resend;        /* the upstream still remembers the key of the row */
+    enum retry_gate budget; /* may a free row be tried now? */
     enum admit_gate gate;
     int64_t now_ms;
 };

@@ -4,8 +4,10 @@
 #define RECIBO_POLICY_ROUTE_H
 
 #include "base/base.h"
+#include "policy/backoff.h"
 #include "policy/canonical.h"
 #include "policy/json.h"
+#include "policy/local.h"
 #include "policy/template.h"
 
 /* A set of the status codes 100..599. */
@@ -136,6 +138,25 @@ struct add_id_policy {
     struct json_pointer pointer; /* ADD_ID_JSON: at least one step; its parent is an object */
 };
 
+/* ---- trying again, now or later (SPEC 3; policy/retry.h decides) ---- */
+struct retry_policy {
+    bool is_on;                    /* the route has a section `retry` */
+    bool when_not_sent;            /* ... after a proof that nothing was sent */
+    bool when_rules;               /* ... after any answer that a rule refused */
+    struct status_set when;        /* ... after a refused answer with one of these */
+    uint32_t line;                 /* of retry.when; 0: the default */
+    uint32_t attempts_max;         /* in one window, callers' repeats included */
+    int64_t within_ms;             /* the window; the next repeat after it opens a new one */
+    struct backoff_policy backoff; /* promised operations take it without a section, too */
+    int64_t wait_at_most_ms;       /* nearer than this, the caller waits */
+};
+enum defer_when { DEFER_NEVER, DEFER_PREFER, DEFER_ALWAYS };
+struct defer_policy {
+    enum defer_when when;
+    int64_t max_age_ms;   /* from the promise on; then it is given up */
+    uint32_t concurrency; /* runs under way at one time */
+};
+
 struct breaker_policy {
     bool is_on;
     uint32_t unknowns;      /* opens at this many ... */
@@ -175,7 +196,8 @@ struct route_policy {
     const struct route_segment *segments;
     uint32_t segment_count;
     bool trailing_slash_same;
-    const struct upstream_policy *upstream;
+    const struct upstream_policy *upstream; /* NULL: the effect is local */
+    const struct local_policy *local;       /* NULL: there is an upstream */
     uint32_t owner_index; /* of the owner entry in the configuration; ROUTE_NO_OWNER */
     bool scope_gateway;   /* one key space over all routes (KEY-14) */
     struct key_source key;
@@ -184,6 +206,8 @@ struct route_policy {
     uint32_t label_count;
     struct outcome_policy outcome;
     struct breaker_policy breaker;
+    struct retry_policy retry;
+    struct defer_policy defer;
     struct probe_policy probe;
     struct add_id_policy add_id;
     int64_t pending_wait_ms; /* on_pending.wait; 0: 409 at once */
@@ -203,6 +227,7 @@ struct route_policy {
     bool errors_text;         /* errors: text */
     bool stripe_should_retry; /* Stripe-Should-Retry: false on answers that must not be retried */
     bool passes_key;          /* upstream_idempotency: the key header goes upstream (KEY-21) */
+    int64_t dedup_window_ms;  /* so long the upstream remembers a key; 0: passes_key is false */
 };
 #define ROUTE_NO_OWNER UINT32_MAX
 

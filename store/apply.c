@@ -9,7 +9,7 @@ bool op_writes(const struct store_op *op)
 {
     return op->kind == STORE_CLAIM || op->kind == STORE_ADVANCE || op->kind == STORE_TOUCH ||
            op->kind == STORE_PAUSE || op->kind == STORE_NOTE || op->kind == STORE_PLAN_SET ||
-           op->kind == STORE_OBSERVE;
+           op->kind == STORE_OBSERVE || op->kind == STORE_LOCAL;
 }
 
 enum gw_status op_no_memory(struct gw_error *err)
@@ -34,7 +34,7 @@ enum gw_status op_found(struct store_op *op, enum store_found what)
     return GW_OK;
 }
 
-static bool make_room(struct store_op *op)
+bool op_make_room(struct store_op *op)
 {
     op->out.rows = arena_take(op->arena, sizeof(*op->out.rows));
     op->out.row_count = op->out.rows == NULL ? 0 : 1;
@@ -42,7 +42,7 @@ static bool make_room(struct store_op *op)
 }
 
 /* An unsound row here was made by us; a large one came from outside. */
-static enum gw_status check_for_write(const struct store_row *row, struct gw_error *err)
+enum gw_status row_check_for_write(const struct store_row *row, struct gw_error *err)
 {
     enum gw_status status = row_check(row, err);
     gw_assert(status != GW_CORRUPT);
@@ -63,8 +63,8 @@ enum gw_status audit_check(const struct audit_entry *entry, struct gw_error *err
 }
 
 /* get() and the check that goes with every read. */
-static enum gw_status get_row(struct store_backend *backend, const struct row_key *key,
-                              struct store_op *op, bool *ret_found, struct gw_error *err)
+enum gw_status op_get_row(struct store_backend *backend, const struct row_key *key,
+                          struct store_op *op, bool *ret_found, struct gw_error *err)
 {
     struct store_row *row = op->out.rows;
     enum gw_status status = backend->table->get(backend, key, op->arena, row, ret_found, err);
@@ -95,7 +95,7 @@ static enum gw_status check_identity(const struct store_row *row, struct span ow
                         row->operation_id);
 }
 
-static bool is_same_claim(const struct store_row *there, const struct store_row *wanted)
+bool is_same_claim(const struct store_row *there, const struct store_row *wanted)
 {
     return memcmp(there->operation_id, wanted->operation_id, OPERATION_ID_BYTES) == 0 &&
            there->receipt.token == wanted->receipt.token &&
@@ -103,19 +103,21 @@ static bool is_same_claim(const struct store_row *there, const struct store_row 
            there->receipt.version == wanted->receipt.version;
 }
 
-static enum gw_status read_holder(struct store_backend *backend, struct store_op *op,
-                                  struct gw_error *err)
+enum gw_status op_read_holder(struct store_backend *backend, struct store_op *op,
+                              const struct holder_query *query, struct gw_error *err)
 {
-    const struct store_row *wanted = op->in.claim.row;
+    const struct store_row *wanted = query->wanted;
     struct row_key key = {.by = ROW_BY_IDENTITY, .identity = wanted->identity};
     bool is_there = false;
-    enum gw_status status = get_row(backend, &key, op, &is_there, err);
+    enum gw_status status = op_get_row(backend, &key, op, &is_there, err);
+    if (status == GW_OK && !is_there && query->may_be_absent)
+        return op_found(op, STORE_NONE);
     if (status == GW_OK && !is_there)
         status = gw_error_set(err, GW_CORRUPT, "a key is taken by a row that cannot be found");
     const struct store_row *row = op->out.rows;
     if (status == GW_OK)
         status = check_identity(row, wanted->owner, wanted->scope, wanted->key, err);
-    bool wants_answer = op->in.claim.load_answer && row->receipt.state == RECEIPT_COMPLETED;
+    bool wants_answer = query->load_answer && row->receipt.state == RECEIPT_COMPLETED;
     if (status == GW_OK)
         status = load_bodies(backend, op, wants_answer && row->answer_kept ? LOAD_ANSWER : 0, err);
     if (status != GW_OK)
@@ -126,7 +128,7 @@ static enum gw_status read_holder(struct store_backend *backend, struct store_op
 static enum gw_status apply_claim(struct store_backend *backend, struct store_op *op,
                                   struct gw_error *err)
 {
-    if (!make_room(op))
+    if (!op_make_room(op))
         return op_fail_alone(op, op_no_memory(err));
     struct store_row *row = op->out.rows;
     *row = *op->in.claim.row;
@@ -134,7 +136,7 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
     row->lease_is_dead = false;
     row->answer = span_of("", 0);
     row->answer_kept = false;
-    enum gw_status status = check_for_write(row, err);
+    enum gw_status status = row_check_for_write(row, err);
     if (status != GW_OK)
         return op_fail_alone(op, status);
     int64_t id = 0;
@@ -142,7 +144,10 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
     if (status != GW_OK)
         return status;
     if (id == 0)
-        return read_holder(backend, op, err);
+        return op_read_holder(backend, op,
+                              &(struct holder_query){.wanted = op->in.claim.row,
+                                                     .load_answer = op->in.claim.load_answer},
+                              err);
     row->id = id;
     return op_found(op, STORE_WON);
 }
@@ -152,9 +157,9 @@ static enum gw_status apply_lookup(struct store_backend *backend, struct store_o
 {
     struct row_key key = {.by = ROW_BY_IDENTITY, .identity = op->in.lookup.identity};
     bool is_there = false;
-    if (!make_room(op))
+    if (!op_make_room(op))
         return op_fail_alone(op, op_no_memory(err));
-    enum gw_status status = get_row(backend, &key, op, &is_there, err);
+    enum gw_status status = op_get_row(backend, &key, op, &is_there, err);
     if (status == GW_OK && is_there)
         status = check_identity(op->out.rows, op->in.lookup.owner, op->in.lookup.scope,
                                 op->in.lookup.key, err);
@@ -170,9 +175,9 @@ static enum gw_status apply_find(struct store_backend *backend, struct store_op 
 {
     struct row_key key = {.by = ROW_BY_OPERATION, .operation_id = op->in.find.operation_id};
     bool is_there = false;
-    if (!make_room(op))
+    if (!op_make_room(op))
         return op_fail_alone(op, op_no_memory(err));
-    enum gw_status status = get_row(backend, &key, op, &is_there, err);
+    enum gw_status status = op_get_row(backend, &key, op, &is_there, err);
     if (status == GW_OK && is_there)
         status = load_bodies(backend, op, op->in.find.load, err);
     if (status != GW_OK)
@@ -211,6 +216,24 @@ static void merge_doubt(struct store_row *merged, const struct store_row *cur)
     merged->probe_count = 0;
 }
 
+/* What is promised may still have to be run; when it is over, the request goes. */
+static bool may_run_later(const struct store_row *row)
+{
+    enum receipt_state state = row->receipt.state;
+    return (row->receipt.marks & RECEIPT_PROMISED) != 0 &&
+           (state == RECEIPT_DEFERRED || receipt_is_leased(state) || state == RECEIPT_UNKNOWN);
+}
+
+/* true: a request was kept, and is not needed any more. */
+static bool merge_promise(struct store_row *merged, const struct store_row *cur)
+{
+    if (may_run_later(merged))
+        return false;
+    merged->promised_ms = 0;
+    merged->kept = span_of("", 0);
+    return cur->promised_ms > 0;
+}
+
 /* A lease stays dead until a fresh token replaces it, whoever writes to the row. */
 static bool lease_stays_dead(const struct store_row *cur, const struct receipt *next)
 {
@@ -218,7 +241,8 @@ static bool lease_stays_dead(const struct store_row *cur, const struct receipt *
            next->token == cur->receipt.token;
 }
 
-static void merge(const struct store_row *cur, const struct store_op *op, struct store_row *ret)
+/* What is kept to be run later is written if it is new, or not needed any more. */
+static bool merge(const struct store_row *cur, const struct store_op *op, struct store_row *ret)
 {
     const struct store_row *next = op->in.advance.next;
     *ret = *next;
@@ -236,6 +260,9 @@ static void merge(const struct store_row *cur, const struct store_op *op, struct
     ret->request = op->in.advance.set_request ? next->request : span_of("", 0);
     merge_repeats(ret, cur, next);
     merge_doubt(ret, cur);
+    ret->kept = op->in.advance.set_kept ? next->kept : span_of("", 0);
+    bool is_over = merge_promise(ret, cur);
+    return is_over || ret->kept.len > 0;
 }
 
 static bool receipts_are_equal(const struct receipt *a, const struct receipt *b)
@@ -309,14 +336,15 @@ static enum gw_status write_change(struct store_backend *backend, struct store_o
                                    struct gw_error *err)
 {
     struct store_row old = *op->out.rows;
-    merge(&old, op, op->out.rows);
-    enum gw_status status = check_for_write(op->out.rows, err);
+    bool set_kept = merge(&old, op, op->out.rows);
+    enum gw_status status = row_check_for_write(op->out.rows, err);
     if (status != GW_OK)
         return op_fail_alone(op, status);
     const struct row_change change = {.old = &old,
                                       .row = op->out.rows,
                                       .set_answer = op->in.advance.set_answer,
-                                      .set_request = op->in.advance.set_request};
+                                      .set_request = op->in.advance.set_request,
+                                      .set_kept = set_kept};
     status = backend->table->update(backend, &change, err);
     if (status == GW_OK)
         status = audit_write(backend, op->in.advance.audit, err);
@@ -331,11 +359,11 @@ static enum gw_status apply_advance(struct store_backend *backend, struct store_
     bool is_there = false;
     bool removes = next->receipt.state == RECEIPT_ABSENT;
     gw_assert(removes || next->receipt.version != op->in.advance.expect_version);
-    if (!make_room(op))
+    if (!op_make_room(op))
         return op_fail_alone(op, op_no_memory(err));
     enum gw_status status = audit_check(op->in.advance.audit, err);
     if (status == GW_OK)
-        status = get_row(backend, &key, op, &is_there, err);
+        status = op_get_row(backend, &key, op, &is_there, err);
     if (status != GW_OK)
         return op_fail_alone(op, status);
     if (!is_there)
@@ -411,11 +439,11 @@ static enum gw_status apply_note(struct store_backend *backend, struct store_op 
     const struct audit_entry *audit = op->in.note.audit;
     struct row_key key = {.by = ROW_BY_OPERATION, .operation_id = audit->subject};
     bool is_there = false, is_written = false;
-    if (!make_room(op))
+    if (!op_make_room(op))
         return op_fail_alone(op, op_no_memory(err));
     enum gw_status status = audit_check(audit, err);
     if (status == GW_OK)
-        status = get_row(backend, &key, op, &is_there, err);
+        status = op_get_row(backend, &key, op, &is_there, err);
     if (status == GW_OK && is_there)
         status = backend->table->audit_has(backend, audit, &is_written, err);
     if (status != GW_OK)
@@ -482,6 +510,8 @@ enum gw_status apply_op(struct store_backend *backend, struct store_op *op, stru
         return apply_plan_get(backend, op, err);
     case STORE_OBSERVE:
         return apply_observe(backend, op, err);
+    case STORE_LOCAL:
+        return apply_local(backend, op, err);
     case STORE_OP_COUNT:
         break;
     }

@@ -16,6 +16,28 @@ enum gw_status audit_check(const struct audit_entry *entry, struct gw_error *err
 enum gw_status audit_write(struct store_backend *backend, const struct audit_entry *entry,
                            struct gw_error *err);
 
+/* Room for one row of the result; false: the arena is full. */
+bool op_make_room(struct store_op *op);
+/* Reads the row and checks it, as every read is; into out.rows[0]. */
+enum gw_status op_get_row(struct store_backend *backend, const struct row_key *key,
+                          struct store_op *op, bool *ret_found, struct gw_error *err);
+/* A row that is unsound was made by us; a large one came from outside. */
+enum gw_status row_check_for_write(const struct store_row *row, struct gw_error *err);
+/* Did the very operation write it that wants to? */
+bool is_same_claim(const struct store_row *there, const struct store_row *wanted);
+/* Who has the identity: STORE_HELD, or STORE_WON for a claim that is there already. */
+struct holder_query {
+    const struct store_row *wanted;
+    bool load_answer;   /* of a completed one */
+    bool may_be_absent; /* STORE_NONE then; else it is an error */
+};
+enum gw_status op_read_holder(struct store_backend *backend, struct store_op *op,
+                              const struct holder_query *query, struct gw_error *err);
+
+/* apply_local.c */
+enum gw_status apply_local(struct store_backend *backend, struct store_op *op,
+                           struct gw_error *err);
+
 /* apply_plan.c */
 enum gw_status apply_plan_set(struct store_backend *backend, struct store_op *op,
                               struct gw_error *err);

@@ -44,7 +44,8 @@ static uint32_t changes_of(const struct store_op *op)
 static bool is_broken_before(uint32_t changes)
 {
     return ((changes & 1u << STORE_CLAIM) != 0 && GW_FAULT(claim_commit)) ||
-           ((changes & 1u << STORE_ADVANCE) != 0 && GW_FAULT(record_commit));
+           ((changes & 1u << STORE_ADVANCE) != 0 && GW_FAULT(record_commit)) ||
+           ((changes & 1u << STORE_LOCAL) != 0 && GW_FAULT(local_commit));
 }
 
 static void may_crash_after(uint32_t changes)
@@ -53,6 +54,8 @@ static void may_crash_after(uint32_t changes)
         (void)GW_FAULT(claim_committed); /* what is on the disk cannot fail any more */
     if ((changes & 1u << STORE_ADVANCE) != 0)
         (void)GW_FAULT(record_committed); /* likewise */
+    if ((changes & 1u << STORE_LOCAL) != 0)
+        (void)GW_FAULT(local_committed); /* likewise */
 }
 
 static enum gw_status commit(struct store_backend *backend, uint32_t changes,

@@ -55,13 +55,16 @@ static size_t bytes_of(const struct store_op *op)
 {
     if (op->kind == STORE_CLAIM)
         return op->in.claim.row->request.len;
+    if (op->kind == STORE_LOCAL)
+        return op->in.local.row->request.len;
     if (op->kind == STORE_PLAN_SET)
         return op->in.plan.entry->answer.len + op->in.plan.entry->items.len;
     if (op->kind != STORE_ADVANCE)
         return 0;
     const struct store_row *next = op->in.advance.next;
     return (op->in.advance.set_answer ? next->answer.len : 0) +
-           (op->in.advance.set_request ? next->request.len : 0);
+           (op->in.advance.set_request ? next->request.len : 0) +
+           (op->in.advance.set_kept ? next->kept.len : 0);
 }
 
 /* Under the lock. At least one op, however large. */

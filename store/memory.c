@@ -70,7 +70,9 @@ static struct span memory_secret(const struct store_backend *backend)
 static enum gw_status memory_open(const struct store_options *options, struct store_backend **ret,
                                   struct gw_error *err)
 {
-    (void)options; /* nothing to choose: there is no file */
+    if (options->effect_count > 0)
+        return gw_error_set(err, GW_INVALID,
+                            "local effects are rows of a database; use the store sqlite");
     struct memory_store *m = calloc(1, sizeof(*m));
     if (m == NULL || !memory_index_init(m)) {
         free(m);

@@ -54,6 +54,8 @@ static enum gw_status memory_load(struct store_backend *backend, uint32_t load, 
         return op_no_memory(err);
     if ((load & LOAD_ANSWER) != 0 && !arena_copy(arena, from->answer, &row->answer))
         return op_no_memory(err);
+    if ((load & LOAD_KEPT) != 0 && !arena_copy(arena, from->kept, &row->kept))
+        return op_no_memory(err);
     return GW_OK;
 }
 
@@ -108,6 +110,8 @@ static enum gw_status memory_update(struct store_backend *backend, const struct 
         next.answer = old->row.answer;
     if (!change->set_request)
         next.request = old->row.request;
+    if (!change->set_kept)
+        next.kept = old->row.kept;
     struct memory_row *copy = memory_row_new(&next);
     if (copy == NULL)
         return out_of_memory(err);

@@ -22,6 +22,8 @@ static int64_t time_of(const struct memory_row *entry, const struct walk *walk)
         return entry->row.receipt.expire_ms;
     if (walk->by == WALK_EVIDENCE)
         return entry->request_kept ? entry->row.evidence_until_ms : 0;
+    if (walk->by == WALK_DUE)
+        return entry->row.receipt.due_ms;
     return entry->row.receipt.state == RECEIPT_UNKNOWN ? entry->row.probe_due_ms : 0;
 }
 
@@ -49,6 +51,7 @@ static bool belongs(const struct memory_row *entry, const struct walk *walk)
     case WALK_EXPIRE:
     case WALK_EVIDENCE:
     case WALK_PROBES:
+    case WALK_DUE:
         return is_due(walk, time_of(entry, walk), row->id);
     case WALK_GROUP:
         return is_unknown && span_equal(row->route, walk->route) && row->end == walk->end &&
@@ -121,7 +124,8 @@ enum gw_status memory_walk(struct store_backend *backend, const struct walk *wal
                            struct gw_error *err)
 {
     const struct memory_store *m = (const struct memory_store *)backend;
-    if (walk->by == WALK_EXPIRE || walk->by == WALK_EVIDENCE || walk->by == WALK_PROBES)
+    if (walk->by == WALK_EXPIRE || walk->by == WALK_EVIDENCE || walk->by == WALK_PROBES ||
+        walk->by == WALK_DUE)
         return walk_by_time(m, walk, err);
     walk_by_id(m, walk);
     return GW_OK;

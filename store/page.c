@@ -109,6 +109,9 @@ static void choose_scan_walk(const struct store_op *op, struct walk *walk)
     case SCAN_PROBES:
         walk->by = WALK_PROBES;
         break;
+    case SCAN_DUE:
+        walk->by = WALK_DUE;
+        break;
     }
 }
 

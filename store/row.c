@@ -12,6 +12,7 @@
 const struct row_span row_spans[] = {
     [ROW_SPAN_REQUEST] = {"request", offsetof(struct store_row, request), BODY_BYTES_MAX},
     [ROW_SPAN_ANSWER] = {"answer", offsetof(struct store_row, answer), BODY_BYTES_MAX},
+    [ROW_SPAN_KEPT] = {"request to run later", offsetof(struct store_row, kept), BODY_BYTES_MAX},
     {"owner", offsetof(struct store_row, owner), TEXT_BYTES_MAX},
     {"scope", offsetof(struct store_row, scope), TEXT_BYTES_MAX},
     {"key", offsetof(struct store_row, key), TEXT_BYTES_MAX},
@@ -52,8 +53,8 @@ const char *probe_result_name(enum probe_result result)
 bool row_copy(struct arena *arena, const struct store_row *from, struct store_row *ret)
 {
     struct store_row copy = *from;
-    copy.request = copy.answer = span_of("", 0);
-    for (size_t i = ROW_SPAN_ANSWER + 1; i < row_span_count; i++)
+    copy.request = copy.answer = copy.kept = span_of("", 0);
+    for (size_t i = ROW_SPAN_KEPT + 1; i < row_span_count; i++)
         if (!arena_copy(arena, *row_span_at(from, i), row_span_of(&copy, i)))
             return false;
     *ret = copy;
@@ -85,7 +86,8 @@ static const char *find_fault(const struct store_row *row)
     if (row->end >= END_COUNT || row->status > 999 || (row->status != 0 && row->status < 100))
         return "the end of its last attempt is no known one";
     if (row->created_ms < 0 || row->updated_ms < 0 || row->last_repeat_ms < 0 ||
-        row->evidence_until_ms < 0 || row->claimed_ms < 0 || row->probe_due_ms < 0)
+        row->evidence_until_ms < 0 || row->claimed_ms < 0 || row->probe_due_ms < 0 ||
+        row->promised_ms < 0 || row->window_ms < 0 || row->retry_ms < 0)
         return "a time is negative";
     if (!attempts_are_sound(row->attempts))
         return "the record of its attempts is damaged";
@@ -99,6 +101,8 @@ static const char *find_fault(const struct store_row *row)
         return "its member digests are damaged";
     if (!message_is_sound(row->request))
         return "the kept request is damaged";
+    if (!message_is_sound(row->kept))
+        return "the request to run later is damaged";
     if (!message_is_sound(row->answer))
         return "the kept answer is damaged";
     if (row->answer.len > 0 && !row->answer_kept)

@@ -39,12 +39,17 @@ struct store_row {
     int64_t evidence_until_ms; /* when the request may be dropped; 0: there is none */
     struct span answer;        /* packed message to replay; empty: none or not loaded */
     bool answer_kept;          /* there is an answer to replay, loaded or not */
-    struct span claimed_by;    /* the person who is on it, "token:ana"; empty: nobody */
-    int64_t claimed_ms;        /* 0: nobody */
-    uint8_t probe;             /* enum probe_result of the last probe */
-    uint32_t probe_count;      /* since it is unknown */
-    int64_t probe_due_ms;      /* when to ask the upstream next; 0: not by itself */
-    struct span probes;        /* packed: probes_encode() */
+    struct span kept;    /* packed message, whole, to be run later; empty: none or not loaded */
+    int64_t promised_ms; /* when a caller was told 202; 0: never, or it is over */
+    int64_t window_ms;   /* when the window of its attempts opened; 0: none did */
+    uint32_t window_attempts; /* attempts in it */
+    int64_t retry_ms;         /* while it is free: no attempt before; 0: no such bound */
+    struct span claimed_by;   /* the person who is on it, "token:ana"; empty: nobody */
+    int64_t claimed_ms;       /* 0: nobody */
+    uint8_t probe;            /* enum probe_result of the last probe */
+    uint32_t probe_count;     /* since it is unknown */
+    int64_t probe_due_ms;     /* when to ask the upstream next; 0: not by itself */
+    struct span probes;       /* packed: probes_encode() */
 };
 
 /* What one sending left behind (SPEC 4). */

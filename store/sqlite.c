@@ -72,6 +72,7 @@ enum gw_status sqlite_connect(struct sqlite_store *s, struct sqlite3 **ret, stru
 
 static void close_store(struct sqlite_store *s)
 {
+    sqlite_effects_close(s);
     sqlite_finalize(s);
     sqlite_checkpoint_close(s);
     int rc = sqlite3_close(s->db);
@@ -90,11 +91,14 @@ static enum gw_status sqlite_open(const struct store_options *options, struct st
     s->busy_ms = options->busy_ms < 0 ? 0 : options->busy_ms;
     s->busy_ms = s->busy_ms > BUSY_MS_MAX ? BUSY_MS_MAX : s->busy_ms;
     s->where.lock_fd = -1;
+    s->clock = options->clock;
     enum gw_status status = where_take(options->path, &s->where, err);
     if (status == GW_OK)
         status = sqlite_connect(s, &s->db, err);
     if (status == GW_OK)
         status = sqlite_schema_open(s, err);
+    if (status == GW_OK)
+        status = sqlite_effects_open(s, options->effects, options->effect_count, err);
     if (status == GW_OK)
         status = sqlite_prepare(s, err);
     if (status == GW_OK)

@@ -20,6 +20,17 @@ enum sqlite_sql {
     SQL_COUNT,
 };
 
+/* What the authorizer lets pass: everything while Recibo's own statements are prepared. */
+enum sqlite_guard { SQLITE_GUARD_OFF, SQLITE_GUARD_SETUP, SQLITE_GUARD_STATEMENT };
+
+/* A local effect, prepared. */
+struct sqlite_effect {
+    const struct store_effect *effect; /* borrowed */
+    struct sqlite3_stmt *statement;
+    int parameter_count;
+    uint8_t value_of[STORE_EFFECT_PARAMETERS_MAX]; /* by parameter: index of its value */
+};
+
 /* Columns of a receipt, in the order of every SELECT of one. */
 enum sqlite_column {
 #define COLUMN(name) COLUMN_##name,
@@ -41,6 +52,13 @@ struct sqlite_store {
     int64_t wanted_id;   /* what the open transaction reserves; 0: nothing */
     uint8_t secret[32];
     atomic_uint wal_frames;
+    struct gw_clock *clock; /* borrowed */
+    struct sqlite_effect *effects;
+    uint32_t effect_count;
+    struct gw_buf own_names; /* of the schema of Recibo, each with its NUL */
+    enum sqlite_guard guard;
+    char denied[64];                   /* what the guard has kept a statement off; empty: nothing */
+    int64_t effect_until_ticks;        /* the running effect is stopped then */
     atomic_bool is_checkpoint_stopped; /* a sync of the file failed: never again in this life */
 };
 
@@ -53,10 +71,13 @@ extern const struct table_ops sqlite_table_ops;
 
 /* sqlite_schema.c */
 enum gw_status sqlite_schema_open(struct sqlite_store *s, struct gw_error *err);
+/* All tables of the newest version, in an empty database. */
+enum gw_status sqlite_schema_make(const struct sqlite_store *s, struct sqlite3 *db,
+                                  struct gw_error *err);
 
 /* sqlite_versions.c: the steps from one version of the tables to the next, each list
  * ended by NULL; each is run once, all in one transaction. */
-#define SQLITE_VERSION_COUNT 2
+#define SQLITE_VERSION_COUNT 3
 extern const char *const *const sqlite_versions[SQLITE_VERSION_COUNT];
 
 /* sqlite_sql.c */
@@ -99,6 +120,31 @@ enum gw_status sqlite_remove(struct store_backend *backend, const struct store_r
                              struct gw_error *err);
 enum gw_status sqlite_touch(struct store_backend *backend, int64_t id, int64_t now_ms,
                             bool *ret_found, struct gw_error *err);
+
+/* The answer of a row that says that it has one. */
+enum gw_status sqlite_set_answer(struct sqlite_store *s, int64_t id, struct span answer,
+                                 struct gw_error *err);
+
+/* sqlite_effects.c: what is done once, when the store is opened */
+enum gw_status sqlite_effects_open(struct sqlite_store *s, const struct store_effect *effects,
+                                   uint32_t count, struct gw_error *err);
+void sqlite_effects_close(struct sqlite_store *s);
+
+/* sqlite_guard.c: local statements and the tables of Recibo */
+/* Reads the names that are taken, and asks sqlite_guard_allows() for everything that is
+ * prepared from now on while s->guard is not OFF. */
+enum gw_status sqlite_guard_open(struct sqlite_store *s, struct gw_error *err);
+void sqlite_guard_close(struct sqlite_store *s);
+/* Is this the name of a table that local statements may touch? */
+bool sqlite_guard_allows(const struct sqlite_store *s, struct span name);
+
+/* sqlite_local.c */
+enum gw_status sqlite_local(struct store_backend *backend, struct store_op *op,
+                            const struct store_row *old, struct gw_error *err);
+
+/* sqlite_answer.c: a row as JSON */
+/* Appends the current row; EFFECT_DONE, or EFFECT_UNFIT. */
+enum effect_refusal sqlite_answer_row(struct sqlite3_stmt *statement, struct gw_buf *out);
 
 /* sqlite_walk.c */
 enum gw_status sqlite_walk(struct store_backend *backend, const struct walk *walk,

@@ -152,4 +152,5 @@ const struct table_ops sqlite_table_ops = {
     .plans_read = sqlite_plans_read,
     .observe_add = sqlite_observe_add,
     .observed_read = sqlite_observed_read,
+    .local = sqlite_local,
 };

@@ -87,6 +87,8 @@ enum gw_status sqlite_load(struct store_backend *backend, uint32_t load, struct 
             status = gw_error_set(err, GW_CORRUPT, "operation %s: its answer is gone from '%s'",
                                   row->operation_id, s->where.path);
     }
+    if (status == GW_OK && (load & LOAD_KEPT) != 0)
+        status = load_one(s, SQL_GET_KEPT, row->id, arena, &row->kept, err);
     return status;
 }
 
@@ -135,6 +137,10 @@ static void bind_changeable(const struct sqlite_store *s, sqlite3_stmt *statemen
     sqlite_bind_int(statement, COLUMN_probe_count + 1, row->probe_count);
     sqlite_bind_int(statement, COLUMN_probe_due_ms + 1, row->probe_due_ms);
     sqlite_bind_bytes(statement, COLUMN_probes + 1, row->probes);
+    sqlite_bind_int(statement, COLUMN_promised_ms + 1, row->promised_ms);
+    sqlite_bind_int(statement, COLUMN_window_ms + 1, row->window_ms);
+    sqlite_bind_int(statement, COLUMN_window_attempts + 1, row->window_attempts);
+    sqlite_bind_int(statement, COLUMN_retry_ms + 1, row->retry_ms);
 }
 
 static void bind_fixed(sqlite3_stmt *statement, int64_t id, const struct store_row *row)
@@ -201,9 +207,18 @@ enum gw_status sqlite_insert(struct store_backend *backend, const struct store_r
     status = each_label(s, SQL_ADD_LABEL, id, row->labels, err);
     if (status == GW_OK && row->request.len > 0)
         status = set_body(s, SQL_SET_REQUEST, id, row->request, err);
+    if (status == GW_OK && row->kept.len > 0)
+        status = set_body(s, SQL_SET_KEPT, id, row->kept, err);
     if (status == GW_OK)
         *ret_id = id;
     return status;
+}
+
+enum gw_status sqlite_set_answer(struct sqlite_store *s, int64_t id, struct span answer,
+                                 struct gw_error *err)
+{
+    gw_assert(answer.len > 0);
+    return set_body(s, SQL_SET_ANSWER, id, answer, err);
 }
 
 static enum gw_status update_labels(struct sqlite_store *s, const struct row_change *change,
@@ -239,6 +254,8 @@ enum gw_status sqlite_update(struct store_backend *backend, const struct row_cha
         status = set_body(s, SQL_SET_ANSWER, row->id, row->answer, err);
     if (status == GW_OK && change->set_request)
         status = set_body(s, SQL_SET_REQUEST, row->id, row->request, err);
+    if (status == GW_OK && change->set_kept)
+        status = set_body(s, SQL_SET_KEPT, row->id, row->kept, err);
     return status;
 }
 

@@ -60,8 +60,8 @@ static enum gw_status inspect(struct sqlite_store *s, int64_t *ret_version, stru
     return status;
 }
 
-static enum gw_status run_migration(struct sqlite_store *s, const char *const *steps,
-                                    struct gw_error *err)
+static enum gw_status run_migration(const struct sqlite_store *s, struct sqlite3 *db,
+                                    const char *const *steps, struct gw_error *err)
 {
     struct gw_buf text;
     gw_buf_init(&text, SCHEMA_BYTES_MAX);
@@ -70,9 +70,18 @@ static enum gw_status run_migration(struct sqlite_store *s, const char *const *s
         gw_buf_clear(&text);
         status = sqlite_expand(steps[i], &text, err);
         if (status == GW_OK)
-            status = sqlite_script(s, s->db, text.ptr, "making the tables", err);
+            status = sqlite_script(s, db, text.ptr, "making the tables", err);
     }
     gw_buf_fini(&text);
+    return status;
+}
+
+enum gw_status sqlite_schema_make(const struct sqlite_store *s, struct sqlite3 *db,
+                                  struct gw_error *err)
+{
+    enum gw_status status = GW_OK;
+    for (size_t v = 0; v < SQLITE_VERSION_COUNT && status == GW_OK; v++)
+        status = run_migration(s, db, sqlite_versions[v], err);
     return status;
 }
 
@@ -90,7 +99,7 @@ static enum gw_status migrate(struct sqlite_store *s, int64_t from, struct gw_er
 {
     enum gw_status status = GW_OK;
     for (int64_t v = from; v < SQLITE_VERSION_COUNT && status == GW_OK; v++)
-        status = run_migration(s, sqlite_versions[v], err);
+        status = run_migration(s, s->db, sqlite_versions[v], err);
     if (status == GW_OK && from == 0)
         status = set_secret(s, err);
     char text[80];

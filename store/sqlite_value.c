@@ -155,6 +155,10 @@ bool sqlite_row(const struct sqlite_store *s, struct sqlite3_stmt *statement, st
     row.probe_count = sqlite_u32(statement, COLUMN_probe_count, UINT32_MAX, &damaged);
     row.probe_due_ms = sqlite_int(statement, COLUMN_probe_due_ms);
     row.probes = sqlite_bytes(statement, COLUMN_probes);
+    row.promised_ms = sqlite_int(statement, COLUMN_promised_ms);
+    row.window_ms = sqlite_int(statement, COLUMN_window_ms);
+    row.window_attempts = sqlite_u32(statement, COLUMN_window_attempts, UINT32_MAX, &damaged);
+    row.retry_ms = sqlite_int(statement, COLUMN_retry_ms);
     *ret = row;
     return !damaged;
 }

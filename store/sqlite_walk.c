@@ -27,6 +27,7 @@ static const struct way ways[] = {
     [WALK_EXPIRE] = {SQL_WALK_EXPIRE, SQL_WALK_EXPIRE, false, true},
     [WALK_EVIDENCE] = {SQL_WALK_EVIDENCE, SQL_WALK_EVIDENCE, false, true},
     [WALK_PROBES] = {SQL_DOUBT_DUE, SQL_DOUBT_DUE, true, true},
+    [WALK_DUE] = {SQL_WALK_DUE, SQL_WALK_DUE, false, true},
     [WALK_GROUP] = {SQL_DOUBT_GROUP_OLDEST, SQL_DOUBT_GROUP_NEWEST, true, false},
     [WALK_UNKNOWN_KEY] = {SQL_DOUBT_KEY_OLDEST, SQL_DOUBT_KEY_NEWEST, true, false},
     [WALK_UNKNOWN_OWNER] = {SQL_DOUBT_OWNER_OLDEST, SQL_DOUBT_OWNER_NEWEST, true, false},
@@ -52,6 +53,7 @@ static void bind_wanted(sqlite3_stmt *statement, const struct walk *walk)
     case WALK_EXPIRE:
     case WALK_EVIDENCE:
     case WALK_PROBES:
+    case WALK_DUE:
     case WALK_CLAIMED:
         break;
     case WALK_STATE:

@@ -9,6 +9,7 @@
 #ifndef RECIBO_STORE_STORE_H
 #define RECIBO_STORE_STORE_H
 
+#include "store/effect.h"
 #include "store/row.h"
 
 struct store;       /* opaque; thread-safe; one per process */
@@ -34,6 +35,7 @@ enum store_op_kind {
     STORE_OBSERVE,  /* in.observe: what observe mode saw, many at once; submitted twice it
                      * counts twice: what fails is lost, never repeated */
     STORE_OBSERVED, /* in.observed: a page of it */
+    STORE_LOCAL,    /* in.local: a claim, its effect and its answer, all or nothing */
     STORE_OP_COUNT,
 };
 
@@ -42,14 +44,17 @@ enum store_scan_kind {
     SCAN_EXPIRED,  /* expire_ms <= now_ms */
     SCAN_EVIDENCE, /* the request is still kept and evidence_until_ms <= now_ms */
     SCAN_PROBES,   /* UNKNOWN and 0 < probe_due_ms <= now_ms */
+    SCAN_DUE,      /* DEFERRED and due_ms <= now_ms */
 };
 
 enum store_found {
-    STORE_WON,   /* CLAIM: inserted. ADVANCE: done (rows[0] is the new row). Other writes: done */
-    STORE_HELD,  /* CLAIM, LOOKUP, FIND: rows[0] is there. PLAN_GET: plans[0] */
-    STORE_STALE, /* ADVANCE: somebody was faster; rows[0] as it now stands */
-    STORE_NONE,  /* no such row */
-    STORE_PAGE,  /* the kinds that read lists: what was found */
+    STORE_WON,     /* CLAIM: inserted. ADVANCE, LOCAL: done (rows[0] is the new row). Other
+                    * writes: done */
+    STORE_HELD,    /* CLAIM, LOCAL, LOOKUP, FIND: rows[0] is there. PLAN_GET: plans[0] */
+    STORE_STALE,   /* ADVANCE, LOCAL: somebody was faster; rows[0] as it now stands */
+    STORE_NONE,    /* no such row */
+    STORE_PAGE,    /* the kinds that read lists: what was found */
+    STORE_REFUSED, /* LOCAL: the effect could not be; nothing was kept. out.refusal says why */
 };
 
 /* A line of the audit, written in the transaction of the change it tells of. */
@@ -170,7 +175,7 @@ struct store_filter {
 #define STORE_STATUS_NONE   1000
 #define STORE_PAGE_ROWS_MAX 500
 
-enum store_load { LOAD_REQUEST = 1 << 0, LOAD_ANSWER = 1 << 1 };
+enum store_load { LOAD_REQUEST = 1 << 0, LOAD_ANSWER = 1 << 1, LOAD_KEPT = 1 << 2 };
 
 struct store_op;
 typedef void store_done_fn(struct store_op *op, void *ctx);
@@ -199,6 +204,8 @@ struct store_op {
             const struct store_row *next; /* every changeable field; receipt.state ABSENT: delete */
             bool set_answer;              /* store next->answer (empty: drop what is there) */
             bool set_request;             /* likewise the request evidence */
+            bool set_kept; /* likewise what is to be run later; it goes by itself with the end of
+                            * the promise */
             const struct audit_entry *audit; /* NULL: none */
         } advance;
         struct {
@@ -252,6 +259,14 @@ struct store_op {
             int64_t after_id;
             uint32_t rows_max;
         } observed;
+        struct {
+            const struct store_row *row; /* COMPLETED already; its answer is made by the effect */
+            int64_t id;              /* 0: the identity must be absent. Else a compare-and-set */
+            uint32_t expect_version; /* ... on this */
+            uint32_t effect;         /* of store_options.effects */
+            const struct store_value *values; /* one for each of its parameters */
+            bool is_slow; /* the store's own: it has run into its time once; false at first */
+        } local;
     } in;
     struct {
         enum gw_status status; /* GW_OK: the rest is valid. GW_IO, GW_BUSY: nothing was changed */
@@ -273,6 +288,8 @@ struct store_op {
         uint32_t plan_count;
         struct observation *observed; /* a full page may have more behind it */
         uint32_t observed_count;
+        enum effect_refusal refusal; /* LOCAL */
+        struct span reason;          /* what the database said of it, for the log; may be empty */
     } out;
     struct store_inbox *inbox; /* set by the caller: whose loop done() runs on */
     store_done_fn *done;
@@ -281,15 +298,17 @@ struct store_op {
 };
 
 struct store_options {
-    const char *kind;           /* "sqlite", "memory" */
-    const char *path;           /* sqlite */
-    uint32_t queue_max;         /* operations waiting; submit refuses beyond */
-    uint32_t batch_max;         /* operations in one transaction */
-    size_t batch_bytes_max;     /* bodies in one transaction */
-    int64_t busy_ms;            /* how long a foreign lock on the file is waited for */
-    uint32_t checkpoint_frames; /* WAL frames that start a checkpoint */
-    int64_t probe_ms;           /* between two tries to write while commits fail */
-    struct gw_clock *clock;     /* borrowed */
+    const char *kind;                   /* "sqlite", "memory" */
+    const char *path;                   /* sqlite */
+    uint32_t queue_max;                 /* operations waiting; submit refuses beyond */
+    uint32_t batch_max;                 /* operations in one transaction */
+    size_t batch_bytes_max;             /* bodies in one transaction */
+    int64_t busy_ms;                    /* how long a foreign lock on the file is waited for */
+    uint32_t checkpoint_frames;         /* WAL frames that start a checkpoint */
+    int64_t probe_ms;                   /* between two tries to write while commits fail */
+    struct gw_clock *clock;             /* borrowed */
+    const struct store_effect *effects; /* sqlite only; borrowed until the store is closed */
+    uint32_t effect_count;
 };
 void store_options_default(struct store_options *ret);
 

@@ -22,7 +22,7 @@ struct row_key {
 /* Where a change goes from and to. `row` was made from `old` by apply.c. */
 struct row_change {
     const struct store_row *old, *row;
-    bool set_answer, set_request;
+    bool set_answer, set_request, set_kept;
 };
 
 /* Which plans: the last STORE_PLANS_MAX, newest first, or one. */
@@ -40,6 +40,7 @@ enum walk_by {
     WALK_EXPIRE,        /* expire_ms <= until_ms, by (expire_ms, id) after (after_ms, after_id) */
     WALK_EVIDENCE,      /* likewise by evidence_until_ms, while the request is kept */
     WALK_PROBES,        /* likewise by probe_due_ms, of unknown rows */
+    WALK_DUE,           /* likewise by due_ms, of deferred rows */
     WALK_GROUP,         /* unknown rows of one route, end and status, by id */
     WALK_UNKNOWN_KEY,   /* unknown rows with this key, by id */
     WALK_UNKNOWN_OWNER, /* unknown rows of this owner, by id */
@@ -111,6 +112,11 @@ struct table_ops {
                                   struct gw_error *err);
     enum gw_status (*observed_read)(struct store_backend *backend, struct store_op *op,
                                     struct gw_error *err);
+    /* Writes out.rows[0] (`old` is what stands there; NULL: nothing), runs the effect and
+     * makes its row the answer, or takes all of that back and says why in out.refusal, or
+     * in out.status. NULL: this backend has no local effects. */
+    enum gw_status (*local)(struct store_backend *backend, struct store_op *op,
+                            const struct store_row *old, struct gw_error *err);
 };
 
 /* What every backend begins with. */
@@ -136,8 +142,9 @@ struct row_span {
 };
 extern const struct row_span row_spans[];
 extern const size_t row_span_count;
-#define ROW_SPAN_REQUEST 0 /* the two bodies come first */
+#define ROW_SPAN_REQUEST 0 /* the bodies come first */
 #define ROW_SPAN_ANSWER  1
+#define ROW_SPAN_KEPT    2
 const struct span *row_span_at(const struct store_row *row, size_t index);
 struct span *row_span_of(struct store_row *row, size_t index);
 /* NULL: the arena is full. Zeroed. */

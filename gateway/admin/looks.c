@@ -142,8 +142,8 @@ static const struct pause_entry *pause_of(const struct call *call, const struct 
 {
     for (uint32_t i = 0; i < call->op.out.pause_count; i++) {
         const struct pause_entry *entry = &call->op.out.pauses[i];
-        if (span_equal(entry->name,
-                       entry->subject == PAUSE_ROUTE ? route->name : route->upstream->name))
+        struct span upstream = route->upstream == NULL ? SPAN("") : route->upstream->name;
+        if (span_equal(entry->name, entry->subject == PAUSE_ROUTE ? route->name : upstream))
             return entry;
     }
     return NULL;

@@ -54,8 +54,7 @@ static void on_audit(struct call *call)
         operation_print_audit(call, call->op.out.audit, call->op.out.audit_count);
         operation_print_comments(call, call->op.out.audit, call->op.out.audit_count);
         operation_print_probes(call, look->row);
-        writer_open(&call->json, "cancel_requests", '[');
-        writer_close(&call->json, ']');
+        operation_print_cancels(call, call->op.out.audit, call->op.out.audit_count);
         print_quiet_time(call, look->row);
         if (call_has_right(call, ADMIN_EVIDENCE)) {
             operation_print_request(call, look->row);

@@ -222,7 +222,7 @@ static void print_answers(struct call *call, const struct shape_call *gives)
 {
     struct json_writer *json = &call->json;
     writer_open(json, "responses", '{');
-    if (gives != NULL) {
+    for (; gives != NULL; gives = shape_call_after(gives)) {
         struct span status = arena_print(call->arena, "%u", gives->status);
         writer_open(json, status.len == 0 ? "200" : status.ptr, '{');
         text(json, "description", "It was done.");

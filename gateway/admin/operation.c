@@ -228,6 +228,21 @@ void operation_print_comments(struct call *call, const struct audit_entry *audit
     writer_close(json, ']');
 }
 
+void operation_print_cancels(struct call *call, const struct audit_entry *audit, uint32_t count)
+{
+    struct json_writer *json = &call->json;
+    writer_open(json, "cancel_requests", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (!span_equal(audit[i].action, SPAN("cancel")))
+            continue;
+        writer_open(json, NULL, '{');
+        writer_time(json, "at", audit[i].at_ms);
+        writer_text(json, "actor", audit[i].actor);
+        writer_close(json, '}');
+    }
+    writer_close(json, ']');
+}
+
 const struct probe_record *operation_probes(struct call *call, const struct store_row *row,
                                             uint32_t *ret_count)
 {

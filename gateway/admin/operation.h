@@ -16,6 +16,8 @@ void operation_print_response(struct call *call, const struct store_row *row);
 void operation_print_audit(struct call *call, const struct audit_entry *audit, uint32_t count);
 /* "comments": the entries of the audit that are comments. */
 void operation_print_comments(struct call *call, const struct audit_entry *audit, uint32_t count);
+/* "cancel_requests": [...], of the audit. */
+void operation_print_cancels(struct call *call, const struct audit_entry *audit, uint32_t count);
 /* "probes": what asking the upstream brought. */
 void operation_print_probes(struct call *call, const struct store_row *row);
 /* Decoded into the call's arena; none if the blob is broken. */

@@ -24,8 +24,8 @@ static bool is_known(const struct call *call, enum pause_subject subject)
 static bool concerns(const struct call *call, enum pause_subject subject,
                      const struct route_policy *route)
 {
-    return span_equal(subject == PAUSE_ROUTE ? route->name : route->upstream->name,
-                      call->parameter);
+    struct span upstream = route->upstream == NULL ? SPAN("") : route->upstream->name;
+    return span_equal(subject == PAUSE_ROUTE ? route->name : upstream, call->parameter);
 }
 
 static bool is_paused(const struct call *call, enum pause_subject subject)
@@ -59,7 +59,8 @@ static void print_still(struct call *call, const struct pausing *pausing)
             const char *word;
             struct span name;
         } holds[] = {{HELD_BY_ROUTE, "route", route->name},
-                     {HELD_BY_UPSTREAM, "upstream", route->upstream->name},
+                     {HELD_BY_UPSTREAM, "upstream",
+                      route->upstream == NULL ? SPAN("") : route->upstream->name},
                      {HELD_BY_BREAKER, "breaker", route->name}};
         for (size_t k = 0; k < GW_COUNT(holds); k++)
             if ((why & holds[k].bit) != 0)

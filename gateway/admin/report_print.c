@@ -121,7 +121,9 @@ static void print_route(struct call *call, const struct report_route *seen)
     writer_text(json, "route", seen->name);
     writer_text_or_null(json, "mode",
                         route == NULL ? SPAN("") : span_str(route_mode_name(route->mode)));
-    writer_text_or_null(json, "upstream", route == NULL ? SPAN("") : route->upstream->name);
+    writer_text_or_null(json, "upstream",
+                        route == NULL || route->upstream == NULL ? SPAN("")
+                                                                 : route->upstream->name);
     writer_number(json, "exchanges", shown(seen->exchanges));
     writer_time(json, "first_at", seen->first_ms);
     writer_time(json, "last_at", seen->last_ms);

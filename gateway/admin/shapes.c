@@ -98,6 +98,14 @@ const struct shape_call *shape_call_of(const struct endpoint *endpoint)
     return NULL;
 }
 
+const struct shape_call *shape_call_after(const struct shape_call *call)
+{
+    const struct shape_call *next = call + 1;
+    bool is_same = next < calls + GW_COUNT(calls) && next->method == call->method &&
+                   is_text(next->path, call->path);
+    return is_same ? next : NULL;
+}
+
 const struct shape_query *shape_query_at(uint32_t index)
 {
     return index < GW_COUNT(queries) ? &queries[index] : NULL;

@@ -55,6 +55,8 @@ const struct shape_row *shape_walk_member(struct shape_walk *walk);
 
 /* NULL: the table does not say. */
 const struct shape_call *shape_call_of(const struct endpoint *endpoint);
+/* The same call with another status; NULL: no more. */
+const struct shape_call *shape_call_after(const struct shape_call *call);
 const struct shape_query *shape_query_at(uint32_t index); /* NULL: no more */
 /* The shapes in the markdown of docs/admin.md. */
 void shape_print_reference(struct gw_buf *out);

@@ -2,6 +2,7 @@
  * with a pretended row. It must never have an opinion of its own on that. */
 #include "gateway/admin/operation.h"
 #include "gateway/problem.h"
+#include "gateway/receipts.h"
 
 struct sight_row {
     enum problem problem; /* NONE: the upstream's or the recorded answer */
@@ -13,13 +14,24 @@ static const struct sight_row sight_rows[ADMIT_VERDICT_COUNT] = {
                      "The key is free: the next request with it is sent to the upstream."},
     [ADMIT_RENEW] = {PROBLEM_NONE, "Its time is over: the next request with this key is sent to "
                                    "the upstream as a new operation."},
+    [ADMIT_DEFER] = {PROBLEM_NONE, "It is told 202: the operation runs later."},
+    [ADMIT_NEAR] = {PROBLEM_NONE,
+                    "The key is free: the next request with it waits a little, and is "
+                    "sent to the upstream."},
+    [ADMIT_RESEND] = {PROBLEM_NONE, "The next request with this key is sent to the upstream again, "
+                                    "which deduplicates by it."},
+    [ADMIT_LATER] = {PROBLEM_RETRY_LATER,
+                     "The key is free, but the next attempt is not due yet: it is told when."},
+    [ADMIT_EXHAUSTED] = {PROBLEM_EXHAUSTED, "The key is free, but the attempts of this window are "
+                                            "used up: it is told when the next one opens."},
     [ADMIT_REPLAY] = {PROBLEM_NONE, "The recorded answer, marked Idempotent-Replayed: true."},
     [ADMIT_UNAVAILABLE] = {PROBLEM_RESULT_UNAVAILABLE,
                            "It is told that the operation was carried out and that its answer is "
                            "not kept (executed: true)."},
     [ADMIT_WAIT] = {PROBLEM_IN_PROGRESS, "It waits as long as the route says, or is told to ask "
                                          "again."},
-    [ADMIT_DEFERRED] = {PROBLEM_DEFERRED, "It is told that the operation will run later."},
+    [ADMIT_DEFERRED] = {PROBLEM_NONE, "It is told 202: the operation is accepted and will run at "
+                                      "its time."},
     [ADMIT_LAPSED] = {PROBLEM_OUTCOME_UNKNOWN, "It is told that the outcome is not known."},
     [ADMIT_MISMATCH] = {PROBLEM_KEY_REUSED, "It is told that the key was used for another "
                                             "request."},
@@ -48,6 +60,8 @@ static enum admit_gate gate_of(const struct call *call, const struct route_polic
 static enum admit_verdict ask(const struct call *call, const struct store_row *row,
                               const struct route_policy *route)
 {
+    const struct retry_budget budget = receipts_budget(row);
+    enum retry_gate pass = retry_ask(&route->retry, &budget, call->now_ms).gate;
     struct admit_facts facts = {
         .seen = &row->receipt,
         .print = &row->print,
@@ -56,6 +70,10 @@ static enum admit_verdict ask(const struct call *call, const struct store_row *r
         .lease_is_dead = row->lease_is_dead,
         .answer_kept = row->answer_kept,
         .gate = gate_of(call, route),
+        .budget = pass,
+        .may_resend =
+            (row->receipt.marks & RECEIPT_CONTRADICTED) == 0 && pass == RETRY_OPEN &&
+            retry_may_resend(route, receipts_first_sent_ms(call->arena, row), call->now_ms),
         .now_ms = call->now_ms,
     };
     return admit(route, &facts);
@@ -92,10 +110,13 @@ void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
 {
     gw_assert(verdict < ADMIT_VERDICT_COUNT);
     const struct sight_row *sight = &sight_rows[verdict];
-    bool is_sent = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
+    bool is_sent = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW ||
+                   verdict == ADMIT_NEAR || verdict == ADMIT_RESEND;
     uint16_t status = sight->problem == PROBLEM_NONE ? 0 : problem_status(sight->problem);
     if (verdict == ADMIT_REPLAY)
         status = replayed_status;
+    if (verdict == ADMIT_DEFER || verdict == ADMIT_DEFERRED)
+        status = 202;
     writer_text(json, "verdict", span_str(admit_verdict_name(verdict)));
     if (status == 0)
         writer_null(json, "status");

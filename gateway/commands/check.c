@@ -2,9 +2,11 @@
  * never start, open or connect to anything. */
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "gateway/commands/commands.h"
 #include "gateway/commands/loading.h"
+#include "gateway/effects.h"
 
 static const struct option_spec specs[] = {
     {"--json", NULL, "print {\"valid\", \"errors\", \"warnings\"} instead", false},
@@ -73,12 +75,36 @@ static int print_json(const char *file, const struct conf_report *report, bool v
     return !good ? EXIT_FAILED : valid ? EXIT_DONE : EXIT_USAGE;
 }
 
+/* Local statements, judged by the database itself: one more finding, at its route. */
+static enum gw_status check_effects(const struct conf *conf, struct conf_report *report)
+{
+    struct gw_error err = {0};
+    enum gw_status status = effects_check(conf, &err);
+    if (status == GW_OK)
+        return GW_OK;
+    struct conf_finding *findings =
+        realloc(report->findings, (report->count + 1) * sizeof(*findings));
+    if (findings == NULL)
+        return GW_NOMEM;
+    report->findings = findings;
+    struct conf_finding *added = &findings[report->count++];
+    *added = (struct conf_finding){0};
+    int at =
+        snprintf(added->text, sizeof(added->text), "%.*s: ", (int)conf->file.len, conf->file.ptr);
+    at = at < 0 || (size_t)at >= sizeof(added->text) ? 0 : at;
+    added->path_at = added->message_at = (uint16_t)at;
+    (void)snprintf(added->text + at, sizeof(added->text) - (size_t)at, "%s", err.text); /* cut */
+    return status;
+}
+
 static int check_file(const char *file, bool as_json)
 {
     struct conf *conf = NULL;
     struct conf_report report;
     enum gw_status status = conf_load(file, &conf, &report);
     int code = EXIT_USAGE;
+    if (status == GW_OK)
+        status = check_effects(conf, &report);
     if (as_json) {
         code = print_json(file, &report, status == GW_OK);
     } else {

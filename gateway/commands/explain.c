@@ -129,6 +129,10 @@ static void explain_found(const struct explain_request *request, struct gw_buf *
         promise_owner(&request->conf->owners[route->owner_index], out);
     (void)gw_buf_print(out, "\n  Key       ");
     promise_key(route, out);
+    if (route->local != NULL) {
+        (void)gw_buf_print(out, "\n  Taken     ");
+        promise_taken(route, out);
+    }
     (void)gw_buf_print(out, "\n  Compared  ");
     promise_compared(route, out);
     (void)gw_buf_print(out, "\n");

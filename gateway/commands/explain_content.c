@@ -6,6 +6,7 @@
  * command looks at that once. */
 #include "gateway/commands/explain.h"
 #include "gateway/key_read.h"
+#include "gateway/local_values.h"
 #include "gateway/problem.h"
 
 static void put_shown(struct span text, struct gw_buf *out)
@@ -86,6 +87,15 @@ static bool take_body(struct flow *flow, struct parsed_body *ret, struct gw_buf 
     if (problem != PROBLEM_NONE)
         put_refusal(problem, detail, out);
     return problem == PROBLEM_NONE;
+}
+
+/* What a local effect would say to it, before its statement is run. */
+static void put_taken(struct flow *flow, struct gw_buf *out)
+{
+    struct local_values local;
+    local_values_read(flow, &local);
+    if (local.problem != PROBLEM_NONE)
+        put_refusal(local.problem, local.detail, out);
 }
 
 /* ---- the key ---- */
@@ -222,6 +232,8 @@ void explain_content(const struct explain_request *request, struct gw_buf *out)
         return;
     }
     bool is_good = take_body(flow, &body, out);
+    if (is_good && flow->route->local != NULL && flow->head->framing != HTTP1_NO_BODY)
+        put_taken(flow, out);
     put_key(flow, &body, is_good, out);
     /* Form pairs are sorted by what comes last: the key and the labels look first. */
     for (uint32_t i = 0; i < flow->route->label_count; i++)

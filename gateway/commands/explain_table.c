@@ -45,10 +45,48 @@ static void before_the_look_up(const struct conf *conf, const struct route_polic
                             : "passes unprotected, no receipt");
     if (!route->key.required)
         row(out, "key there, but empty", "400 key-missing, no receipt, nothing sent");
+    bool takes_json = route->local != NULL && route->local->takes_json;
     row(out, "key badly written", "400 key-invalid, no receipt, nothing sent");
     begin(out, "body too large, of another type or malformed");
-    (void)gw_buf_print(out, "%s, no receipt, nothing sent\n",
-                       route->fingerprint.mode == FINGERPRINT_RAW ? "413" : "413, 415 or 400");
+    (void)gw_buf_print(
+        out, "%s, no receipt, nothing sent\n",
+        route->fingerprint.mode == FINGERPRINT_RAW && !takes_json ? "413" : "413, 415 or 400");
+}
+
+/* Where the effect is a row beside the receipt there is no sending, and no doubt. */
+static void local_effect(const struct route_policy *route, struct gw_buf *out)
+{
+    if (route->local->takes_json || route->local->uses_body)
+        row(out, "content that is not taken", "422 content-refused, no receipt, the key is free");
+    begin(out, "first use of the key");
+    (void)gw_buf_print(out, "%u with the returned row; receipt and row are one commit\n",
+                       route->local->status);
+    row(out, "a rule of the tables is broken",
+        "422 content-refused, nothing kept, the key is free");
+    row(out, "the statement returns no row", "404 nothing-found, nothing kept, the key is free");
+    row(out, "it fails, or returns several rows",
+        "500 effect-failed, nothing kept, the key is free");
+    begin(out, "it takes longer than time_max");
+    (void)gw_buf_print(out, "503 effect-too-slow after ");
+    put_duration(route->local->time_max_ms, out);
+    (void)gw_buf_print(out, ", nothing kept, the key is free\n");
+    begin(out, "repeat of a key with an effect");
+    (void)gw_buf_print(out, "replayed from the receipt for ");
+    put_duration(route->retention_ms, out);
+    (void)gw_buf_print(out, "\n");
+    row(out, "repeat with another request", "422 key-reused");
+    row(out, "repeat after retention",
+        route->rerun_on_expiry ? "a new operation: one more row" : "409 result-expired");
+    begin(out, "repeat after the tombstone");
+    (void)gw_buf_print(out, "a new operation, ");
+    put_duration(route->retention_ms + (route->rerun_on_expiry ? 0 : route->tombstone_ms), out);
+    (void)gw_buf_print(out, " after the first\n");
+    row(out, "killed before the commit", "neither row is there; the repeat makes both");
+    row(out, "killed between commit and answer", "both rows are there; the repeat is replayed");
+    begin(out, "too many under way");
+    (void)gw_buf_print(out, "503 over %u on the route or %u of one owner; no receipt\n",
+                       route->route_in_flight_max, route->owner_in_flight_max);
+    row(out, "the store cannot write", "503 store-unavailable, nothing kept");
 }
 
 static void repeats(const struct route_policy *route, struct gw_buf *out)
@@ -191,6 +229,10 @@ void explain_situations(const struct conf *conf, const struct route_policy *rout
 {
     (void)gw_buf_print(out, "\n  %-*sWHAT HAPPENS\n", SITUATION_COLUMN, "SITUATION");
     before_the_look_up(conf, route, out);
+    if (route->local != NULL) {
+        local_effect(route, out);
+        return;
+    }
     repeats(route, out);
     answers(route, out);
     failures(route, out);

@@ -106,6 +106,30 @@ void http_head_free(struct http_head *head)
     free(head);
 }
 
+struct http_head *http_head_of_request(const struct http_request_parts *parts)
+{
+    size_t bytes = parts->field_count * sizeof(struct http_field);
+    struct http_head *head = malloc(sizeof(*head) + bytes);
+    if (head == NULL)
+        return NULL;
+    *head = (struct http_head){
+        .method = parts->method,
+        .target = parts->path,
+        .path = parts->path,
+        .authority = parts->authority,
+        .reason = SPAN(""),
+        .minor = 1,
+        .keep_alive = true,
+        .framing = parts->has_body ? HTTP1_LENGTH : HTTP1_NO_BODY,
+        .content_length = parts->body_bytes,
+        .fields = (struct http_field *)(head + 1),
+        .field_count = parts->field_count,
+    };
+    if (bytes > 0)
+        memcpy(head->fields, parts->fields, bytes);
+    return head;
+}
+
 const struct http_field *http_head_find(const struct http_head *head, struct span name,
                                         uint32_t from)
 {

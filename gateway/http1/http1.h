@@ -34,6 +34,16 @@ struct http_head {
     uint32_t field_count;
 };
 void http_head_free(struct http_head *head); /* NULL is fine */
+/* A request that was received, kept and is to be sent: spans and fields are borrowed, the
+ * array of fields is copied. NULL: out of memory. */
+struct http_request_parts {
+    struct span method, path, authority;
+    const struct http_field *fields;
+    uint32_t field_count;
+    bool has_body;
+    uint64_t body_bytes;
+};
+struct http_head *http_head_of_request(const struct http_request_parts *parts);
 /* The first field of that name, from index `from` on; NULL: none. The index of
  * the found field is (found - head->fields). */
 const struct http_field *http_head_find(const struct http_head *head, struct span name,

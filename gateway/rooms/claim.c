@@ -1,20 +1,15 @@
 /* Room `claim`: take the receipt, or learn who has it. It asks the store, lets
- * admit() judge what is there, and does what the verdict says: run, wait, or answer
- * from the receipt. Nothing has left for the upstream when it is left. */
+ * admit() judge what is there, and does what the verdict says: run, now or later, wait,
+ * or answer from the receipt. Nothing has left for the upstream when it is left. */
+#include "gateway/prefer.h"
 #include "gateway/receipts.h"
+#include "gateway/rooms/accepted.h"
+#include "gateway/rooms/again.h"
+#include "gateway/rooms/claim_parts.h"
+#include "gateway/rooms/due.h"
+#include "gateway/rooms/outcome.h"
 #include "gateway/rooms/waiting.h"
 #include "gateway/worker.h"
-
-enum claim_stage {
-    CLAIM_ENTER,
-    CLAIM_ASKED,     /* the claim or the look-up came back */
-    CLAIM_RETAKEN,   /* a released row was claimed again */
-    CLAIM_FORGOTTEN, /* a row whose time is over was removed */
-    CLAIM_LAPSED,    /* a dead lease was put on record */
-    CLAIM_CONSUMED,  /* an operator's verdict was marked as told */
-    CLAIM_TOUCHED,   /* a repeat of an unknown was counted */
-    CLAIM_WAITING,   /* for the first call, or standing back after it was refused */
-};
 
 /* false: a wake-up is on its way to this flow, and must arrive before it can end. */
 static bool may_end(struct flow *flow)
@@ -25,7 +20,7 @@ static bool may_end(struct flow *flow)
     return false;
 }
 
-static enum flow_next store_failed(struct flow *flow)
+enum flow_next claim_failed(struct flow *flow)
 {
     if (!may_end(flow))
         return FLOW_PARK;
@@ -39,16 +34,22 @@ static enum flow_next store_failed(struct flow *flow)
     return flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
 }
 
-static enum flow_next park_at(struct flow *flow, enum claim_stage stage, bool submitted)
+enum flow_next claim_park(struct flow *flow, enum claim_stage stage, bool submitted)
 {
     flow->stage = (uint8_t)stage;
-    return submitted ? FLOW_PARK : store_failed(flow);
+    return submitted ? FLOW_PARK : claim_failed(flow);
 }
 
-static enum admit_gate gate_of(struct flow *flow)
+enum admit_gate claim_gate(struct flow *flow)
 {
     if (flow->ticket.held)
         return GATE_OPEN;
+    /* What runs later takes no place now, and an open breaker may be closed by then. */
+    if (flow->defers)
+        return (board_held_by(worker_ports(flow->worker)->board, flow->route) &
+                (HELD_BY_ROUTE | HELD_BY_UPSTREAM)) == 0
+                   ? GATE_OPEN
+                   : GATE_PAUSED;
     return board_enter(worker_ports(flow->worker)->board, flow->route, flow->owner,
                        flow_now_ticks(flow), &flow->ticket);
 }
@@ -56,22 +57,22 @@ static enum admit_gate gate_of(struct flow *flow)
 /* Claims if the gate is open; else only looks, so that repeats are still answered. */
 static enum flow_next ask(struct flow *flow)
 {
-    if (gate_of(flow) != GATE_OPEN)
-        return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
-    if (!receipts_new(flow))
-        return store_failed(flow);
+    if (claim_gate(flow) != GATE_OPEN)
+        return claim_park(flow, CLAIM_ASKED, receipts_look_up(flow));
+    if (!(flow->defers ? receipts_new_promise(flow) : receipts_new(flow)))
+        return claim_failed(flow);
     flow->op.kind = STORE_CLAIM;
     flow->op.in.claim.row = &flow->row;
     flow->op.in.claim.load_answer = true;
-    return park_at(flow, CLAIM_ASKED, flow_submit(flow));
+    return claim_park(flow, CLAIM_ASKED, flow_submit(flow));
 }
 
 static enum flow_next claim_again(struct flow *flow)
 {
     uint32_t expect = 0;
     if (receipts_claim_again(flow, &expect) != RECEIPT_MOVED)
-        return store_failed(flow);
-    return park_at(flow, CLAIM_RETAKEN, receipts_advance(flow, expect, true, true));
+        return claim_failed(flow);
+    return claim_park(flow, CLAIM_RETAKEN, receipts_advance(flow, expect, true, true));
 }
 
 /* What comes after the time of a row is a new operation with an id of its own: the old
@@ -80,8 +81,8 @@ static enum flow_next forget_first(struct flow *flow)
 {
     uint32_t expect = 0;
     if (receipts_forget(flow, &expect) != RECEIPT_MOVED)
-        return store_failed(flow);
-    return park_at(flow, CLAIM_FORGOTTEN, receipts_advance(flow, expect, true, true));
+        return claim_failed(flow);
+    return claim_park(flow, CLAIM_FORGOTTEN, receipts_advance(flow, expect, true, true));
 }
 
 /* The verdict of an operator is about to be told: from now on it cannot be taken back. */
@@ -97,10 +98,10 @@ static enum flow_next mark_consumed(struct flow *flow)
     uint32_t expect = flow->row.receipt.version;
     flow->row.receipt = receipt_mark(&flow->row.receipt, RECEIPT_CONSUMED);
     flow->row.updated_ms = flow_now_ms(flow);
-    return park_at(flow, CLAIM_CONSUMED, receipts_advance(flow, expect, false, false));
+    return claim_park(flow, CLAIM_CONSUMED, receipts_advance(flow, expect, false, false));
 }
 
-static enum flow_next answer_with(struct flow *flow, enum outcome outcome, enum problem problem)
+enum flow_next claim_answer(struct flow *flow, enum outcome outcome, enum problem problem)
 {
     flow->outcome = outcome;
     if (problem == PROBLEM_NONE) {
@@ -113,7 +114,8 @@ static enum flow_next answer_with(struct flow *flow, enum outcome outcome, enum 
         flow->replays = true;
         return flow_go(flow, FLOW_ROOM_reply);
     }
-    flow->no_new_key = outcome != OUTCOME_PAUSED && outcome != OUTCOME_NONE;
+    flow->no_new_key = outcome != OUTCOME_PAUSED && outcome != OUTCOME_NONE &&
+                       outcome != OUTCOME_RELEASED && outcome != OUTCOME_EXHAUSTED;
     return flow_refuse(flow, problem, SPAN(""));
 }
 
@@ -125,14 +127,14 @@ static enum flow_next give_way(struct flow *flow)
     board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                 flow_now_ticks(flow), &flow->ticket);
     flow->retry_after_s = 1;
-    return answer_with(flow, OUTCOME_PENDING, PROBLEM_IN_PROGRESS);
+    return claim_answer(flow, OUTCOME_PENDING, PROBLEM_IN_PROGRESS);
 }
 
-static enum flow_next look_again(struct flow *flow)
+enum flow_next claim_look_again(struct flow *flow)
 {
     if (++flow->turns >= FLOW_TURNS_MAX)
         return give_way(flow);
-    return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
+    return claim_park(flow, CLAIM_ASKED, receipts_look_up(flow));
 }
 
 static enum flow_next ask_again(struct flow *flow)
@@ -150,15 +152,15 @@ static enum flow_next put_lapse_on_record(struct flow *flow)
     struct receipt next;
     uint32_t expect = flow->row.receipt.version;
     if (receipt_step(&flow->row.receipt, &event, &next) != RECEIPT_MOVED)
-        return look_again(flow);
+        return claim_look_again(flow);
     receipts_lost_attempt(flow);
     if (!receipts_add_attempt(flow))
-        return store_failed(flow);
+        return claim_failed(flow);
     flow->row.receipt = next;
     flow->row.end = END_crashed;
     flow->row.updated_ms = flow_now_ms(flow);
     flow->row.probe_due_ms = receipts_probe_due_ms(flow);
-    return park_at(flow, CLAIM_LAPSED, receipts_advance(flow, expect, false, false));
+    return claim_park(flow, CLAIM_LAPSED, receipts_advance(flow, expect, false, false));
 }
 
 static enum flow_next lapse_is_on_record(struct flow *flow)
@@ -169,7 +171,7 @@ static enum flow_next lapse_is_on_record(struct flow *flow)
         board_wake(board, &flow->identity);
         receipts_log_move(flow, RECEIPT_EV_LAPSED);
     }
-    return look_again(flow);
+    return claim_look_again(flow);
 }
 
 static enum flow_next count_repeat(struct flow *flow)
@@ -181,14 +183,14 @@ static enum flow_next count_repeat(struct flow *flow)
     if (flow_submit(flow))
         return FLOW_PARK;
     /* A repeat that cannot be counted is answered all the same. */
-    return answer_with(flow, OUTCOME_UNKNOWN, PROBLEM_OUTCOME_UNKNOWN);
+    return claim_answer(flow, OUTCOME_UNKNOWN, PROBLEM_OUTCOME_UNKNOWN);
 }
 
 static enum flow_next wait_or_tell(struct flow *flow)
 {
     switch (waiting_begin(flow)) {
     case WAITING_LOOK:
-        return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
+        return claim_park(flow, CLAIM_ASKED, receipts_look_up(flow));
     case WAITING_PARKED:
         flow->stage = CLAIM_WAITING;
         return FLOW_PARK;
@@ -196,14 +198,29 @@ static enum flow_next wait_or_tell(struct flow *flow)
         break;
     }
     flow->retry_after_s = 1;
-    return answer_with(flow, OUTCOME_PENDING, PROBLEM_IN_PROGRESS);
+    return claim_answer(flow, OUTCOME_PENDING, PROBLEM_IN_PROGRESS);
+}
+
+/* What the attempts so far say to another one. */
+static void judge_attempts(struct flow *flow, struct admit_facts *facts)
+{
+    const struct store_row *row = &flow->row;
+    const struct retry_budget budget = receipts_budget(row);
+    const uint32_t settled = RECEIPT_CONTRADICTED | RECEIPT_CANCEL_REQUESTED;
+    facts->budget = retry_ask(&flow->route->retry, &budget, facts->now_ms).gate;
+    if (row->receipt.state == RECEIPT_UNKNOWN && (row->receipt.marks & settled) == 0 &&
+        facts->budget == RETRY_OPEN)
+        facts->may_resend =
+            retry_may_resend(flow->route, receipts_first_sent_ms(flow->arena, row), facts->now_ms);
 }
 
 static enum admit_verdict judge(struct flow *flow, bool is_there)
 {
     const struct store_row *row = &flow->row;
-    struct admit_facts facts = {
-        .print = &flow->print, .gate = gate_of(flow), .now_ms = flow_now_ms(flow)};
+    struct admit_facts facts = {.print = &flow->print,
+                                .gate = claim_gate(flow),
+                                .defers = flow->defers,
+                                .now_ms = flow_now_ms(flow)};
     if (is_there) {
         facts.seen = &row->receipt;
         facts.seen_print = &row->print;
@@ -211,60 +228,111 @@ static enum admit_verdict judge(struct flow *flow, bool is_there)
         facts.lease_is_dead = row->lease_is_dead || (receipt_is_leased(row->receipt.state) &&
                                                      row->receipt.lease_until_ms <= facts.now_ms);
         facts.answer_kept = row->answer_kept;
+        judge_attempts(flow, &facts);
     }
     return admit(flow->route, &facts);
+}
+
+/* Free, but not yet. */
+static enum flow_next tell_later(struct flow *flow, enum outcome outcome, enum problem problem)
+{
+    const struct retry_budget budget = receipts_budget(&flow->row);
+    flow->retry_after_s =
+        outcome_seconds(retry_ask(&flow->route->retry, &budget, flow_now_ms(flow)).wait_ms);
+    return claim_answer(flow, outcome, problem);
 }
 
 static enum flow_next tell(struct flow *flow, enum admit_verdict verdict)
 {
     switch (verdict) {
+    case ADMIT_LATER:
+        return tell_later(flow, OUTCOME_RELEASED, PROBLEM_RETRY_LATER);
+    case ADMIT_EXHAUSTED:
+        return tell_later(flow, OUTCOME_EXHAUSTED, PROBLEM_EXHAUSTED);
     case ADMIT_REPLAY:
-        return answer_with(flow, OUTCOME_REPLAYED, PROBLEM_NONE);
+        return claim_answer(flow, OUTCOME_REPLAYED, PROBLEM_NONE);
     case ADMIT_UNAVAILABLE:
-        return answer_with(flow, OUTCOME_REPLAYED, PROBLEM_RESULT_UNAVAILABLE);
+        return claim_answer(flow, OUTCOME_REPLAYED, PROBLEM_RESULT_UNAVAILABLE);
     case ADMIT_DEFERRED:
-        return answer_with(flow, OUTCOME_DEFERRED, PROBLEM_DEFERRED);
+        return accepted(flow, OUTCOME_DEFERRED);
     case ADMIT_MISMATCH:
-        return answer_with(flow, OUTCOME_MISMATCH, PROBLEM_KEY_REUSED);
+        return claim_answer(flow, OUTCOME_MISMATCH, PROBLEM_KEY_REUSED);
     case ADMIT_MODE:
-        return answer_with(flow, OUTCOME_MISMATCH, PROBLEM_COMPARISON_CHANGED);
+        return claim_answer(flow, OUTCOME_MISMATCH, PROBLEM_COMPARISON_CHANGED);
     case ADMIT_CANCELLED:
-        return answer_with(flow, OUTCOME_CANCELLED, PROBLEM_CANCELLED);
+        return claim_answer(flow, OUTCOME_CANCELLED, PROBLEM_CANCELLED);
     case ADMIT_ABANDONED:
-        return answer_with(flow, OUTCOME_ABANDONED, PROBLEM_ABANDONED);
+        return claim_answer(flow, OUTCOME_ABANDONED, PROBLEM_ABANDONED);
     case ADMIT_EXPIRED:
-        return answer_with(flow, OUTCOME_EXPIRED, PROBLEM_RESULT_EXPIRED);
+        return claim_answer(flow, OUTCOME_EXPIRED, PROBLEM_RESULT_EXPIRED);
     case ADMIT_PAUSED:
         flow->retry_after_s = board_retry_seconds(worker_ports(flow->worker)->board, flow->route,
                                                   flow_now_ticks(flow));
-        return answer_with(flow, OUTCOME_PAUSED, PROBLEM_PAUSED);
+        return claim_answer(flow, OUTCOME_PAUSED, PROBLEM_PAUSED);
     case ADMIT_FULL:
         flow->retry_after_s = 1;
-        return answer_with(flow, OUTCOME_NONE, PROBLEM_OVERLOADED);
+        return claim_answer(flow, OUTCOME_NONE, PROBLEM_OVERLOADED);
     case ADMIT_UNKNOWN:
         return count_repeat(flow);
     case ADMIT_RUN:
     case ADMIT_RERUN:
     case ADMIT_RENEW:
+    case ADMIT_DEFER:
+    case ADMIT_NEAR:
+    case ADMIT_RESEND:
     case ADMIT_WAIT:
     case ADMIT_LAPSED:
     case ADMIT_VERDICT_COUNT:
         break;
     }
     gw_assert(verdict < ADMIT_VERDICT_COUNT);
-    return store_failed(flow);
+    return claim_failed(flow);
+}
+
+/* Does it take a place in flight, or a row? */
+static bool begins(enum admit_verdict verdict)
+{
+    return verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW ||
+           verdict == ADMIT_DEFER || verdict == ADMIT_NEAR || verdict == ADMIT_RESEND;
+}
+
+/* May it be that somebody else is about to run it, so that a woken one stands back? */
+static bool may_stand_back(enum admit_verdict verdict)
+{
+    return verdict == ADMIT_WAIT || verdict == ADMIT_RERUN || verdict == ADMIT_NEAR;
+}
+
+static enum flow_next begin(struct flow *flow, enum admit_verdict verdict, bool is_there)
+{
+    if (flow->route->local != NULL)
+        return give_way(flow); /* the room before this one runs it, when it is asked again */
+    again_begin(flow);
+    if (verdict == ADMIT_RUN || (verdict == ADMIT_DEFER && !is_there))
+        return ask_again(flow);
+    if (verdict == ADMIT_DEFER)
+        return next_promise(flow);
+    if (verdict == ADMIT_RENEW)
+        return forget_first(flow);
+    if (verdict == ADMIT_NEAR)
+        return next_claim_ahead(flow);
+    return verdict == ADMIT_RESEND ? next_resend(flow) : claim_again(flow);
+}
+
+/* Promised, and its runs are under way: that is its state. */
+static bool is_promised(const struct flow *flow)
+{
+    return (flow->row.receipt.marks & RECEIPT_PROMISED) != 0 && flow->may_defer;
 }
 
 static enum flow_next act(struct flow *flow, bool is_there)
 {
     enum admit_verdict verdict = judge(flow, is_there);
-    bool runs = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW;
+    bool runs = begins(verdict);
     if (verdict != ADMIT_WAIT && !may_end(flow))
         return FLOW_PARK;
     if (runs && flow->only_reads)
-        return store_failed(flow);
-    bool stands_back =
-        (verdict == ADMIT_WAIT || verdict == ADMIT_RERUN) && waiting_stands_back(flow);
+        return claim_failed(flow);
+    bool stands_back = may_stand_back(verdict) && waiting_stands_back(flow);
     if (!runs || stands_back)
         board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_NOT_RUN,
                     flow_now_ticks(flow), &flow->ticket);
@@ -276,29 +344,28 @@ static enum flow_next act(struct flow *flow, bool is_there)
         return put_lapse_on_record(flow);
     if (must_be_marked(flow, verdict))
         return mark_consumed(flow);
+    if (verdict == ADMIT_WAIT && is_promised(flow) && may_end(flow))
+        return accepted(flow, OUTCOME_PENDING);
     if (verdict == ADMIT_WAIT)
         return wait_or_tell(flow);
-    if (verdict == ADMIT_RUN)
-        return ask_again(flow);
-    if (verdict == ADMIT_RENEW)
-        return forget_first(flow);
-    return runs ? claim_again(flow) : tell(flow, verdict);
+    return runs ? begin(flow, verdict, is_there) : tell(flow, verdict);
 }
 
 static enum flow_next asked(struct flow *flow)
 {
     if (flow->op.out.status != GW_OK) {
         if (flow->op.kind != STORE_CLAIM)
-            return store_failed(flow);
+            return claim_failed(flow);
         /* A store that cannot be written may still be read: repeats get their answers. */
         flow->only_reads = true;
-        return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
+        return claim_park(flow, CLAIM_ASKED, receipts_look_up(flow));
     }
     flow->was_looked_up = true;
     switch (flow->op.out.found) {
     case STORE_WON:
         flow->row.id = flow->op.out.rows[0].id;
-        return flow_go(flow, FLOW_ROOM_forward);
+        return flow->row.receipt.state == RECEIPT_DEFERRED ? accepted(flow, OUTCOME_DEFERRED)
+                                                           : flow_go(flow, FLOW_ROOM_forward);
     case STORE_HELD:
         flow->row = flow->op.out.rows[0];
         return act(flow, true);
@@ -306,39 +373,72 @@ static enum flow_next asked(struct flow *flow)
         return act(flow, false);
     case STORE_STALE:
     case STORE_PAGE:
+    case STORE_REFUSED:
         break;
     }
     gw_assert(flow->op.out.found == STORE_NONE);
-    return store_failed(flow);
+    return claim_failed(flow);
+}
+
+/* Does the route accept for later, and does this caller agree? With a wait of his own he
+ * wants a first attempt before that. */
+static void read_preference(struct flow *flow)
+{
+    struct prefer prefer;
+    prefer_read(flow->head, &prefer);
+    enum defer_when when = flow->route->defer.when;
+    flow->may_defer = when == DEFER_ALWAYS || (when == DEFER_PREFER && prefer.respond_async);
+    flow->defers = flow->may_defer && !(prefer.has_wait && prefer.wait_s > 0);
+}
+
+static enum flow_next enter(struct flow *flow)
+{
+    if (flow->goes_on)
+        return next_go_on(flow);
+    if (flow->route->local != NULL) /* it has looked: what is there is only judged here */
+        return act(flow, flow->row.id != 0);
+    if (flow->route->defer.when != DEFER_NEVER)
+        read_preference(flow);
+    return ask(flow);
 }
 
 enum flow_next room_claim(struct flow *flow)
 {
+    if (flow->source == FLOW_FROM_DEFERRED)
+        return due_claim(flow);
     switch ((enum claim_stage)flow->stage) {
     case CLAIM_ENTER:
         /* A key or a fingerprint that was put together without memory is another one. */
         if (arena_has_failed(flow->arena))
             return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
-        return ask(flow);
+        return enter(flow);
     case CLAIM_ASKED:
         return asked(flow);
     case CLAIM_RETAKEN:
         if (flow->op.out.status != GW_OK)
-            return store_failed(flow);
+            return claim_failed(flow);
         return flow->op.out.found == STORE_WON ? flow_go(flow, FLOW_ROOM_forward)
-                                               : look_again(flow);
+                                               : claim_look_again(flow);
     case CLAIM_FORGOTTEN:
-        return flow->op.out.status == GW_OK ? ask_again(flow) : store_failed(flow);
+        return flow->op.out.status == GW_OK ? ask_again(flow) : claim_failed(flow);
     case CLAIM_LAPSED:
-        return flow->op.out.status == GW_OK ? lapse_is_on_record(flow) : store_failed(flow);
+        return flow->op.out.status == GW_OK ? lapse_is_on_record(flow) : claim_failed(flow);
     case CLAIM_CONSUMED:
-        return flow->op.out.status == GW_OK ? look_again(flow) : store_failed(flow);
+        return flow->op.out.status == GW_OK ? claim_look_again(flow) : claim_failed(flow);
     case CLAIM_TOUCHED:
-        return answer_with(flow, OUTCOME_UNKNOWN, PROBLEM_OUTCOME_UNKNOWN);
+        return claim_answer(flow, OUTCOME_UNKNOWN, PROBLEM_OUTCOME_UNKNOWN);
     case CLAIM_WAITING:
         flow->turns = 0; /* a round of waiting is no race: its time bounds it */
-        return park_at(flow, CLAIM_ASKED, receipts_look_up(flow));
+        return claim_park(flow, CLAIM_ASKED, receipts_look_up(flow));
+    case CLAIM_PROMISED:
+        return next_was_promised(flow);
+    case CLAIM_AHEAD:
+        return next_is_claimed_ahead(flow);
+    case CLAIM_GONE_ON:
+        return next_went_on(flow);
+    case CLAIM_GIVEN_BACK:
+        return next_was_given_back(flow);
     }
-    gw_assert(flow->stage <= CLAIM_WAITING);
-    return store_failed(flow);
+    gw_assert(flow->stage <= CLAIM_GIVEN_BACK);
+    return claim_failed(flow);
 }

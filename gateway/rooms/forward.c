@@ -76,6 +76,9 @@ enum flow_next room_forward(struct flow *flow)
      * have been told by now that nothing will be sent. */
     if (flow_now_ticks(flow) >= flow->lease_ticks)
         return not_sent(flow, END_queue_timeout);
+    /* The operation was accepted before the route of its name was made a local one. */
+    if (flow->route->upstream == NULL)
+        return not_sent(flow, END_queue_timeout);
     if (flow->splice.is_on && !add_operation_id(flow))
         return not_sent(flow, END_queue_timeout);
     bool has_body = flow->body.len > 0 || flow->head->framing != HTTP1_NO_BODY;

@@ -54,7 +54,7 @@ static enum flow_next look_at_body(struct flow *flow)
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     flow->scope = route_scope(route);
     store_identity(flow->owner, flow->scope, flow->key, &flow->identity);
-    return flow_go(flow, FLOW_ROOM_claim);
+    return flow_go(flow, route->local != NULL ? FLOW_ROOM_local : FLOW_ROOM_claim);
 }
 
 /* No key and no promise; but who pauses a route wants nothing of it to be sent. */

@@ -1,6 +1,7 @@
 /* Chooses the reply of a caller whose attempt has ended. The upstream's own answer
  * is passed on wherever there is one; Recibo speaks only where there is none. */
 #include "gateway/rooms/outcome.h"
+#include "gateway/rooms/accepted.h"
 
 static enum problem problem_of_end(const struct flow *flow)
 {
@@ -34,19 +35,39 @@ static enum flow_next tell(struct flow *flow, enum outcome outcome)
     return flow_refuse(flow, problem, SPAN(""));
 }
 
+/* Free, and policy has said when it may be tried next: that is Recibo's to tell, whatever
+ * the upstream has answered. */
+static enum flow_next tell_free(struct flow *flow)
+{
+    bool is_spent = flow->retry.next == RETRY_EXHAUSTED;
+    if (!is_spent && flow->retry.next != RETRY_RELEASE)
+        return tell(flow, OUTCOME_RELEASED);
+    flow->was_looked_up = true;
+    flow->outcome = is_spent ? OUTCOME_EXHAUSTED : OUTCOME_RELEASED;
+    flow->retry_after_s = outcome_seconds(flow->retry.at_ms - flow_now_ms(flow));
+    return flow_refuse(flow, is_spent ? PROBLEM_EXHAUSTED : PROBLEM_RETRY_LATER, SPAN(""));
+}
+
+uint32_t outcome_seconds(int64_t ms)
+{
+    int64_t seconds = (ms + 999) / 1000;
+    return seconds < 1 ? 1 : seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
+}
+
 enum flow_next outcome_of_own(struct flow *flow)
 {
     switch (flow->row.receipt.state) {
     case RECEIPT_COMPLETED:
         return tell(flow, OUTCOME_EXECUTED);
     case RECEIPT_RELEASED:
-        return tell(flow, OUTCOME_RELEASED);
+        return tell_free(flow);
     case RECEIPT_CANCELLED:
         flow->no_new_key = true;
-        return tell(flow, OUTCOME_CANCELLED);
+        flow->was_looked_up = true;
+        flow->outcome = OUTCOME_CANCELLED;
+        return flow_refuse(flow, PROBLEM_CANCELLED, SPAN(""));
     case RECEIPT_DEFERRED:
-        flow->no_new_key = true;
-        return tell(flow, OUTCOME_DEFERRED);
+        return accepted(flow, OUTCOME_DEFERRED);
     case RECEIPT_UNKNOWN:
     case RECEIPT_ABSENT:
     case RECEIPT_CLAIMED:

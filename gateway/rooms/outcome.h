@@ -6,6 +6,8 @@
 
 /* Our own event moved the receipt. */
 enum flow_next outcome_of_own(struct flow *flow);
+/* Of a wait, for Retry-After: rounded up, at least 1. */
+uint32_t outcome_seconds(int64_t ms);
 /* Somebody else ended it first (a late answer, an operator): flow->row as it stands. */
 enum flow_next outcome_of_other(struct flow *flow);
 /* The store failed after bytes had left. */

@@ -1,44 +1,33 @@
 /* Room `own`: Recibo's own resources for callers, under own_prefix: the state of an
  * operation for its owner, what a problem code means, and what a route promises. It
- * changes nothing. */
+ * changes nothing but what its owner asks to cancel. */
 #include "gateway/owners/owners.h"
 #include "gateway/problem.h"
 #include "gateway/reply_head.h"
+#include "gateway/rooms/accepted.h"
 #include "gateway/rooms/contract.h"
+#include "gateway/rooms/own_parts.h"
 #include "gateway/worker.h"
 
 #include "base/text.h"
 
-enum own_stage { OWN_ENTER, OWN_FOUND };
-
-static enum flow_next send_document(struct flow *flow, struct span body)
+enum flow_next own_send(struct flow *flow, uint16_t status, struct span body)
 {
     if (body.len == 0)
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     flow->problem = PROBLEM_NONE;
     /* Written before the room `reply` so that it need not know of documents. */
-    if (!reply_document(flow, 200, SPAN("application/json"), body))
+    if (!reply_document(flow, status, SPAN("application/json"), body))
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
     return flow_go(flow, FLOW_ROOM_reply);
 }
 
-static enum flow_next tell_problem(struct flow *flow, struct span code)
+enum flow_next own_send_document(struct flow *flow, struct span body)
 {
-    enum problem problem = problem_by_code(code);
-    if (problem == PROBLEM_NONE)
-        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
-    struct span base = flow->conf->problem_base;
-    return send_document(
-        flow, arena_print(flow->arena,
-                          "{\"type\":\"%.*s%s\",\"code\":\"%s\",\"title\":\"%s\",\"status\":%u,"
-                          "\"retry_may_help\":%s}\n",
-                          (int)base.len, base.ptr, problem_code(problem), problem_code(problem),
-                          problem_title(problem), problem_status(problem),
-                          problem_retry_may_help(problem) ? "true" : "false"));
+    return own_send(flow, 200, body);
 }
 
-/* Only the owner may see it; everybody else learns nothing, not even that it exists. */
-static bool is_owner(struct flow *flow, const struct store_row *row)
+bool own_is_owner(struct flow *flow, const struct store_row *row)
 {
     const struct route_policy *route = route_by_name(&flow->conf->routes, row->route);
     if (route == NULL || route->owner_index == ROUTE_NO_OWNER)
@@ -50,37 +39,28 @@ static bool is_owner(struct flow *flow, const struct store_row *row)
            span_equal(flow->owner, row->owner);
 }
 
+static enum flow_next tell_problem(struct flow *flow, struct span code)
+{
+    enum problem problem = problem_by_code(code);
+    if (problem == PROBLEM_NONE)
+        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    struct span base = flow->conf->problem_base;
+    return own_send_document(
+        flow, arena_print(flow->arena,
+                          "{\"type\":\"%.*s%s\",\"code\":\"%s\",\"title\":\"%s\",\"status\":%u,"
+                          "\"retry_may_help\":%s}\n",
+                          (int)base.len, base.ptr, problem_code(problem), problem_code(problem),
+                          problem_title(problem), problem_status(problem),
+                          problem_retry_may_help(problem) ? "true" : "false"));
+}
+
 static enum flow_next tell_operation(struct flow *flow)
 {
     const struct store_row *row = flow->op.out.rows;
-    char created[GW_RFC3339_BYTES], updated[GW_RFC3339_BYTES];
-    if (!is_owner(flow, row))
+    if (!own_is_owner(flow, row))
         return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
-    bool in_doubt = row->receipt.state == RECEIPT_UNKNOWN;
-    gw_rfc3339(row->created_ms, created);
-    gw_rfc3339(row->updated_ms, updated);
-    struct gw_buf out;
-    struct span body = SPAN("");
-    gw_buf_init(&out, worker_flow_bytes_max(flow->worker));
-    /* A full buffer is seen at the end. */
-    (void)gw_buf_print(&out, "{\"operation_id\":\"%s\",\"state\":\"%s\",\"phase\":\"%s\"",
-                       row->operation_id, receipt_public_state(row->receipt.state),
-                       receipt_phase(row->receipt.state));
-    (void)gw_buf_print(&out,
-                       ",\"reason\":%s,\"route\":", in_doubt ? "\"needs_reconciliation\"" : "null");
-    gw_json_string(&out, row->route);
-    (void)gw_buf_print(&out, ",\"key\":");
-    gw_json_string(&out, row->key);
-    (void)gw_buf_print(&out,
-                       ",\"attempts\":%u,\"cancel_requested\":%s,\"created_at\":\"%s\","
-                       "\"updated_at\":\"%s\"}\n",
-                       row->receipt.attempt,
-                       (row->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0 ? "true" : "false",
-                       created, updated);
-    if (out.failed || !arena_copy(flow->arena, gw_buf_span(&out), &body))
-        body = SPAN("");
-    gw_buf_fini(&out);
-    return send_document(flow, body);
+    flow->retry_after_s = accepted_retry_after_s(flow, row);
+    return own_send_document(flow, accepted_document(flow, row));
 }
 
 static bool take_prefix(struct span *path, struct span prefix)
@@ -89,6 +69,14 @@ static bool take_prefix(struct span *path, struct span prefix)
         return false;
     *path = span_of(path->ptr + prefix.len, path->len - prefix.len);
     return true;
+}
+
+static bool is_cancel(struct span path)
+{
+    const size_t id_at = sizeof("operations/") - 1, id_ends = id_at + OPERATION_ID_BYTES;
+    return path.len == id_ends + sizeof("/cancel") - 1 && take_prefix(&path, SPAN("operations/")) &&
+           span_equal(span_of(path.ptr + OPERATION_ID_BYTES, path.len - OPERATION_ID_BYTES),
+                      SPAN("/cancel"));
 }
 
 static enum flow_next enter(struct flow *flow)
@@ -107,12 +95,15 @@ static enum flow_next enter(struct flow *flow)
         path.len = (size_t)(query - path.ptr);
     bool ours = take_prefix(&path, flow->conf->own_prefix);
     gw_assert(ours);
+    if (is_cancel(path))
+        return cancel_enter(flow,
+                            span_of(path.ptr + sizeof("operations/") - 1, OPERATION_ID_BYTES));
     if ((route_method_bit(flow->head->method) & (METHOD_GET | METHOD_HEAD)) == 0) {
         flow->match.allowed_methods = METHOD_GET | METHOD_HEAD;
         return flow_refuse(flow, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
     }
     if (span_equal(path, SPAN("contract")))
-        return send_document(flow, contract_document(flow));
+        return own_send_document(flow, contract_document(flow));
     if (take_prefix(&path, SPAN("problems/")))
         return tell_problem(flow, path);
     if (!take_prefix(&path, SPAN("operations/")) || path.len != OPERATION_ID_BYTES)
@@ -128,10 +119,12 @@ enum flow_next room_own(struct flow *flow)
 {
     if (flow->stage == OWN_ENTER)
         return enter(flow);
-    gw_assert(flow->stage == OWN_FOUND);
+    gw_assert(flow->stage <= OWN_CANCELLED);
     if (flow->op.out.status != GW_OK)
         return flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
+    if (flow->stage == OWN_CANCELLED)
+        return cancel_was_written(flow);
     if (flow->op.out.found != STORE_HELD)
         return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
-    return tell_operation(flow);
+    return flow->stage == OWN_TO_CANCEL ? cancel_start(flow) : tell_operation(flow);
 }

@@ -3,6 +3,7 @@
  * only room that ends an attempt; recovery and retention end here too. */
 #include "gateway/late.h"
 #include "gateway/receipts.h"
+#include "gateway/rooms/again.h"
 #include "gateway/rooms/outcome.h"
 #include "gateway/rooms/probed.h"
 #include "gateway/worker.h"
@@ -79,7 +80,14 @@ static void strip_to_tombstone(struct store_row *row)
 /* Of an attempt, by whoever made it; the others speak of the row. */
 static bool is_report(const struct flow *flow)
 {
-    return flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_LATE;
+    return flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_LATE ||
+           flow->source == FLOW_FROM_DEFERRED;
+}
+
+/* Does the flow itself hold what another attempt needs? */
+static bool can_go_on(const struct flow *flow)
+{
+    return flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_DEFERRED;
 }
 
 /* Does the report of an attempt end a doubt? */
@@ -98,12 +106,12 @@ static bool is_against(enum receipt_state state)
 /* The row after the step; RECEIPT_MOVED: flow->row is what to write. */
 static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *ret_set_request)
 {
-    const struct receipt_event event = {.kind = flow->event,
-                                        .now_ms = flow_now_ms(flow),
-                                        .token = is_report(flow) ? flow->attempt.token : 0,
-                                        .until_ms = until_ms(flow),
-                                        .lease_is_dead = flow->row.lease_is_dead,
-                                        .none_was_told = !flow->row.answer_kept};
+    struct receipt_event event = {.kind = flow->event,
+                                  .now_ms = flow_now_ms(flow),
+                                  .token = is_report(flow) ? flow->attempt.token : 0,
+                                  .until_ms = until_ms(flow),
+                                  .lease_is_dead = flow->row.lease_is_dead,
+                                  .none_was_told = !flow->row.answer_kept};
     const struct receipt cur = flow->row.receipt;
     struct receipt next;
     *ret_set_answer = *ret_set_request = flow->settles = false;
@@ -120,6 +128,10 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
     if (flow->source == FLOW_FROM_RETENTION && flow->row.receipt.expire_ms > event.now_ms)
         return RECEIPT_STALE;
     enum receipt_verdict verdict = receipt_step(&cur, &event, &next);
+    if (verdict == RECEIPT_MOVED && next.state == RECEIPT_DEFERRED) {
+        event.until_ms = receipts_due_ms(flow); /* what is promised is tried again */
+        verdict = receipt_step(&cur, &event, &next);
+    }
     if (verdict != RECEIPT_MOVED)
         return verdict;
     flow->contradicts = flow->event == RECEIPT_EV_ANSWERED && is_against(cur.state);
@@ -148,6 +160,12 @@ static void say_late(struct flow *flow, const char *text)
         flow->attempt.reason = reason;
 }
 
+/* Known, and not tried again by itself. */
+static bool is_at_rest(enum receipt_state state)
+{
+    return state != RECEIPT_UNKNOWN && state != RECEIPT_DEFERRED && !receipt_is_leased(state);
+}
+
 /* What the end of an attempt leaves on the row; false: out of memory. */
 static bool describe_end(struct flow *flow, enum receipt_state from, bool *ret_set_answer,
                          bool *ret_set_request)
@@ -160,7 +178,7 @@ static bool describe_end(struct flow *flow, enum receipt_state from, bool *ret_s
     flow->row.status = flow->attempt.status;
     *ret_set_answer = flow->event == RECEIPT_EV_ANSWERED;
     /* What never was in doubt needs no evidence: the request is not kept longer than needed. */
-    *ret_set_request = from == RECEIPT_SENT && flow->row.receipt.state != RECEIPT_UNKNOWN;
+    *ret_set_request = from == RECEIPT_SENT && is_at_rest(flow->row.receipt.state);
     if (*ret_set_request) {
         flow->row.request = SPAN("");
         flow->row.evidence_until_ms = 0;
@@ -172,16 +190,19 @@ static enum flow_next failed(struct flow *flow)
 {
     receipts_log_failure(flow);
     /* A stopping process does not wait for its store: the next life finds the dead lease. */
-    if (flow->source == FLOW_FROM_LATE && flow_now_ticks(flow) < flow->lease_ticks &&
+    bool tries_again = flow->source == FLOW_FROM_LATE || flow->source == FLOW_FROM_DEFERRED;
+    if (tries_again && flow_now_ticks(flow) < flow->lease_ticks &&
         !worker_is_draining(flow->worker)) {
         flow->stage = RECORD_AGAIN;
         if (worker_timer_start(flow, RECORD_AGAIN_MS, flow_resume))
             return FLOW_PARK;
     }
-    if (flow->source != FLOW_FROM_CLIENT)
+    if (flow->source != FLOW_FROM_CLIENT && flow->source != FLOW_FROM_DEFERRED)
         return flow_go(flow, FLOW_ROOM_leave);
     board_leave(worker_ports(flow->worker)->board, flow->route, flow->owner, BOARD_UNKNOWN,
                 flow_now_ticks(flow), &flow->ticket);
+    if (flow->source == FLOW_FROM_DEFERRED)
+        return flow_go(flow, FLOW_ROOM_leave);
     struct flow *late = late_take_over(flow);
     if (late != NULL)
         flow_run(late, FLOW_ROOM_record);
@@ -234,6 +255,14 @@ static enum flow_next contradict(struct flow *flow, const char *text)
     return add_evidence(flow, &next, text);
 }
 
+static enum flow_next keep_earlier(struct flow *flow)
+{
+    const struct receipt next = receipt_mark(&flow->row.receipt, 0);
+    if (flow->row.receipt.state == RECEIPT_EXPIRED)
+        return moves_nothing(flow); /* a tombstone keeps no evidence */
+    return add_evidence(flow, &next, "it came late, and the request had been sent again since");
+}
+
 /* A report of an attempt that the row takes no outcome from. What it knows is not lost:
  * who is told "it ran" by one attempt must not free the key for what another one says. */
 static enum flow_next keep_report(struct flow *flow)
@@ -246,6 +275,9 @@ static enum flow_next keep_report(struct flow *flow)
         return moves_nothing(flow);
     if (flow->event == RECEIPT_EV_ANSWERED && receipt->state == RECEIPT_EXPIRED)
         receipts_log_forgotten(flow);
+    /* The upstream remembers the key: both sendings are one operation. */
+    if (flow->event == RECEIPT_EV_ANSWERED && !is_own && (receipt->marks & RECEIPT_RESENT) != 0)
+        return keep_earlier(flow);
     if (flow->event == RECEIPT_EV_ANSWERED && !is_own)
         return contradict(flow, "it came late, when the key had been claimed again");
     if (flow->event == RECEIPT_EV_ANSWERED && is_settled)
@@ -267,6 +299,8 @@ static enum flow_next apply(struct flow *flow)
     switch (step(flow, &set_answer, &set_request)) {
     case RECEIPT_MOVED:
         flow->stage = RECORD_ADVANCED;
+        if (can_go_on(flow) && !again_decide(flow))
+            return failed(flow);
         if (ends_an_attempt(flow) && !describe_end(flow, from, &set_answer, &set_request))
             return failed(flow);
         return receipts_advance(flow, expect, set_answer, set_request) ? FLOW_PARK : failed(flow);
@@ -300,12 +334,17 @@ static enum flow_next on_record(struct flow *flow)
         board_leave(board, flow->route, flow->owner,
                     state == RECEIPT_UNKNOWN ? BOARD_UNKNOWN : BOARD_KNOWN, flow_now_ticks(flow),
                     &flow->ticket);
-    board_wake(board, &flow->row.identity);
+    if (!receipt_is_leased(state)) /* else whoever waits for its outcome goes on waiting */
+        board_wake(board, &flow->row.identity);
     receipts_log_move(flow, flow->event);
     if (flow->contradicts)
         receipts_log_contradiction(flow);
     if (flow->stage == RECORD_MARKED)
         return moves_nothing(flow);
+    if (can_go_on(flow) && again_is_wanted(flow)) {
+        again_rest(flow, flow->retry.wait_ms);
+        return FLOW_PARK;
+    }
     return flow->source == FLOW_FROM_CLIENT ? outcome_of_own(flow) : flow_go(flow, FLOW_ROOM_leave);
 }
 

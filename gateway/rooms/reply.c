@@ -24,6 +24,8 @@ static bool write_reply(struct flow *flow)
 {
     if (flow->replays)
         return reply_stored(flow) || write_fallback(flow);
+    if (flow->problem == PROBLEM_NONE && flow->accepts)
+        return flow->reply.head.len > 0; /* written by accepted() */
     if (flow->problem != PROBLEM_NONE)
         return reply_problem(flow) || write_fallback(flow);
     if (flow->answer.head != NULL)

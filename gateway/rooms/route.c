@@ -52,7 +52,8 @@ static bool leaves_prefix(const struct flow *flow, char *work)
     const char *query = memchr(path.ptr, '?', path.len);
     if (query != NULL)
         path.len = (size_t)(query - path.ptr);
-    return flow->match.route->upstream->path_prefix.len > 0 && path_climbs(path, work);
+    const struct upstream_policy *upstream = flow->match.route->upstream;
+    return upstream != NULL && upstream->path_prefix.len > 0 && path_climbs(path, work);
 }
 
 /* Does the field turn this request into a guarded one for an upstream that obeys it? */

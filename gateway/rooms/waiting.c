@@ -2,9 +2,8 @@
  * look and list cannot be missed. A wait may take several rounds, since an end may be a
  * refusal, after which somebody else runs; all of them together end with its time. */
 #include "gateway/rooms/waiting.h"
+#include "gateway/prefer.h"
 #include "gateway/worker.h"
-
-#include "base/text.h"
 
 struct waiting_state {
     struct board_waiter entry; /* first: flow->waiter points here */
@@ -15,29 +14,13 @@ struct waiting_state {
     bool over;
 };
 
-/* `wait=N` seconds of a Prefer line shortens the route's wait (RFC 7240 4.3); the
- * first one counts, nonsense does not. */
+/* `wait=N` seconds of a Prefer line shortens the route's wait (RFC 7240 4.3). */
 static int64_t preferred_wait_ms(const struct http_head *head, int64_t wait_ms)
 {
-    const struct http_field *field = NULL;
-    for (uint32_t from = 0; (field = http_head_find(head, SPAN("Prefer"), from)) != NULL;
-         from = (uint32_t)(field - head->fields) + 1) {
-        struct span rest = field->value;
-        while (rest.len > 0) {
-            size_t len = 0;
-            while (len < rest.len && rest.ptr[len] != ',' && rest.ptr[len] != ';')
-                len++;
-            struct span item = span_of(rest.ptr, len);
-            while (item.len > 0 && item.ptr[0] == ' ')
-                item = span_of(item.ptr + 1, item.len - 1);
-            uint64_t seconds = 0;
-            if (item.len > 5 && span_equal_nocase(span_of(item.ptr, 5), SPAN("wait=")) &&
-                gw_parse_u64(span_of(item.ptr + 5, item.len - 5), &seconds))
-                return seconds < (uint64_t)wait_ms / 1000 ? (int64_t)seconds * 1000 : wait_ms;
-            len = len < rest.len ? len + 1 : len;
-            rest = span_of(rest.ptr + len, rest.len - len);
-        }
-    }
+    struct prefer prefer;
+    prefer_read(head, &prefer);
+    if (prefer.has_wait && prefer.wait_s < (uint64_t)wait_ms / 1000)
+        return (int64_t)prefer.wait_s * 1000;
     return wait_ms;
 }
 

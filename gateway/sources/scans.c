@@ -2,6 +2,7 @@
  * rows that time has something to say about, and start a flow for each. They judge
  * nothing: the event is what the scan was for, receipt_step() decides if it fits. */
 #include "gateway/receipts.h"
+#include "gateway/sources/deferred.h"
 #include "gateway/sources/probes.h"
 #include "gateway/sources/sources.h"
 
@@ -31,6 +32,7 @@ struct sources {
     struct event *timer;
     struct scan scans[SCAN_COUNT];
     struct probes *probes;
+    struct deferred *deferred;
 };
 
 static enum receipt_event_kind event_of(enum store_scan_kind kind, const struct store_row *row)
@@ -49,6 +51,7 @@ static enum flow_source source_of(enum store_scan_kind kind)
         return FLOW_FROM_RETENTION;
     case SCAN_EVIDENCE:
     case SCAN_PROBES: /* probes.c */
+    case SCAN_DUE:    /* deferred.c */
         break;
     }
     return FLOW_FROM_EVIDENCE;
@@ -90,6 +93,7 @@ static int64_t place_of(enum store_scan_kind kind, const struct store_row *row)
         return row->evidence_until_ms;
     case SCAN_LAPSED:
     case SCAN_PROBES:
+    case SCAN_DUE:
         break;
     }
     return 0;
@@ -169,10 +173,12 @@ enum gw_status sources_new(struct worker *worker, struct sources **ret, struct g
     sources->worker = worker;
     sources->timer = event_new(worker_base(worker), -1, 0, round_begins, sources);
     sources->probes = probes_new(worker);
-    if (sources->timer == NULL || sources->probes == NULL) {
+    sources->deferred = deferred_new(worker);
+    if (sources->timer == NULL || sources->probes == NULL || sources->deferred == NULL) {
         if (sources->timer != NULL)
             event_free(sources->timer);
         probes_free(sources->probes);
+        deferred_free(sources->deferred);
         free(sources);
         return gw_error_set(err, GW_NOMEM, "out of memory");
     }
@@ -195,6 +201,7 @@ void sources_start(struct sources *sources)
 {
     round_begins(-1, 0, sources);
     probes_start(sources->probes);
+    deferred_start(sources->deferred);
 }
 
 bool sources_are_idle(const struct sources *sources)
@@ -202,7 +209,7 @@ bool sources_are_idle(const struct sources *sources)
     for (size_t i = 0; i < SCAN_COUNT; i++)
         if (sources->scans[i].is_busy)
             return false;
-    return probes_are_idle(sources->probes);
+    return probes_are_idle(sources->probes) && deferred_is_idle(sources->deferred);
 }
 
 void sources_free(struct sources *sources)
@@ -212,5 +219,6 @@ void sources_free(struct sources *sources)
     gw_assert(sources_are_idle(sources));
     event_free(sources->timer);
     probes_free(sources->probes);
+    deferred_free(sources->deferred);
     free(sources);
 }

@@ -35,21 +35,36 @@ struct column {
     const char *name;
     bool answer_kept;
     enum admit_gate gate;
+    bool defers, may_resend;
+    enum retry_gate budget;
 };
 
 /* One word where all columns agree. */
 static void print_line(struct gw_buf *out, const struct route_policy *route,
                        struct admit_facts *facts)
 {
-    static const struct column columns[] = {{"open", true, GATE_OPEN},
-                                            {"no-answer", false, GATE_OPEN},
-                                            {"paused", true, GATE_PAUSED},
-                                            {"full", true, GATE_FULL}};
+    static const struct column columns[] = {
+        {"open", true, GATE_OPEN, false, false, RETRY_OPEN},
+        {"no-answer", false, GATE_OPEN, false, false, RETRY_OPEN},
+        {"paused", true, GATE_PAUSED, false, false, RETRY_OPEN},
+        {"full", true, GATE_FULL, false, false, RETRY_OPEN},
+        {"near", true, GATE_OPEN, false, false, RETRY_NEAR},
+        {"near-full", true, GATE_FULL, false, false, RETRY_NEAR},
+        {"later", true, GATE_OPEN, false, false, RETRY_LATER},
+        {"spent", true, GATE_PAUSED, false, false, RETRY_SPENT},
+        {"dedup", true, GATE_OPEN, false, true, RETRY_OPEN},
+        {"dedup-full", true, GATE_FULL, false, true, RETRY_OPEN},
+        {"defer", true, GATE_OPEN, true, false, RETRY_SPENT},
+        {"defer-full", true, GATE_FULL, true, false, RETRY_OPEN},
+        {"defer-paused", true, GATE_PAUSED, true, false, RETRY_OPEN}};
     const char *words[GW_COUNT(columns)];
     bool agree = true;
     for (size_t i = 0; i < GW_COUNT(columns); i++) {
         facts->answer_kept = columns[i].answer_kept;
         facts->gate = columns[i].gate;
+        facts->defers = columns[i].defers;
+        facts->may_resend = columns[i].may_resend;
+        facts->budget = columns[i].budget;
         words[i] = admit_verdict_name(admit(route, facts));
         agree = agree && words[i] == words[0];
     }

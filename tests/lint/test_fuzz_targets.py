@@ -30,6 +30,8 @@ PARSERS = {
     "fuzz_http1_response": {"gateway/http1/http1.h": ["http1_feed"]},
     "fuzz_json": {"policy/json.h": ["json_parse", "json_decode"]},
     "fuzz_key": {"policy/key.h": ["key_from_lines", "key_from_text"]},
+    "fuzz_local": {"policy/accept.h": ["accept_body"], "policy/sql_text.h": ["sql_text_next"],
+                   "policy/local.h": ["local_check_statement", "local_check_setup"]},
     "fuzz_media": {"gateway/media.h": ["media_parameter", "media_normalized"]},
     "fuzz_multipart": {"policy/canonical.h": ["canonical_multipart"]},
     "fuzz_retry_after": {"policy/backoff.h": ["retry_after_ms"]},
@@ -45,6 +47,7 @@ PARSERS = {
 # Named like parsers, and why they need no target of their own.
 EXEMPT = {
     "address_parse": "numeric addresses: inet_pton does the reading",
+    "local_values_read": "hands a body to the readers of policy/, which are fuzzed",
     "match_read": "hands a file to csv_reader, which is fuzzed",
     "memory_groups_read": "the process's own memory",
     "memory_observed_read": "the process's own memory",

@@ -163,6 +163,25 @@ class Faults(Guarded):
         self.start_again()
         self.judge("k1", None)
 
+    def local(self, point, action):
+        """The effect is a row beside its receipt; test_local_kill.py has the whole story."""
+        effect = {"setup": "CREATE TABLE IF NOT EXISTS rows(id INTEGER PRIMARY KEY, n INTEGER);",
+                  "accept": {"members": ["order"], "types": {"order": "integer"}},
+                  "statement": "INSERT INTO rows(n) VALUES (:order) RETURNING id AS ticket"}
+        self.prepare()
+        self.gateway.changes["routes"] = [{"name": "create-order", "local": effect,
+                                           "match": {"methods": ["POST"], "path": "/orders"}}]
+        self.arm(point, action)
+        self.gateway.start()
+        first = self.post("k1")
+        self.assertEqual(first is None, action == "crash", first)
+        self.start_again()
+        runs_now = point == "local_commit" and action != "delay"
+        repeat = self.post("k1")
+        self.assertEqual(repeat.get("Idempotency-Status"), "local" if runs_now else ANSWERED)
+        self.assertEqual(repeat.json(), {"ticket": 1})
+        self.assert_problem(self.post("k1", CHANGED), 422, "key-reused")
+
     def verdict(self, point, action):
         """An operator settles what is not known."""
         self.prepare(fin())
@@ -261,6 +280,8 @@ STORIES = {
     "claim_committed": Faults.call,
     "first_byte": Faults.call,
     "late_answer": Faults.late,
+    "local_commit": Faults.local,
+    "local_committed": Faults.local,
     "record_commit": Faults.call,
     "record_committed": Faults.call,
     "recovery_row": Faults.recovery,

@@ -207,6 +207,16 @@ static struct store_op random_advance(struct pair *pair, struct fixture *f, stru
     if (next->receipt.state == RECEIPT_COMPLETED || next->receipt.state == RECEIPT_RELEASED)
         next->receipt.expire_ms = NOW_MS + (int64_t)pick(pair, 5);
     next->receipt.marks = next->receipt.state == RECEIPT_UNKNOWN ? RECEIPT_CONTRADICTED : 0;
+    if (next->receipt.state != RECEIPT_ABSENT && next->receipt.state != RECEIPT_RELEASED &&
+        pick(pair, 2) == 0)
+        next->receipt.marks |= RECEIPT_PROMISED;
+    if (next->receipt.state == RECEIPT_DEFERRED)
+        next->receipt.due_ms = NOW_MS + (int64_t)pick(pair, 5);
+    next->promised_ms = NOW_MS;
+    next->window_ms = NOW_MS + (int64_t)pick(pair, 5);
+    next->window_attempts = (uint32_t)pick(pair, 5);
+    next->retry_ms = (int64_t)pick(pair, 2) * NOW_MS;
+    next->kept = pick(pair, 2) == 0 ? fixture_message(f, SPAN("later")) : span_of("", 0);
     next->end = (uint8_t)pick(pair, 3);
     next->status = pick(pair, 2) == 0 ? 0 : 503;
     next->claimed_by = pick(pair, 3) == 0 ? SPAN("token:ana") : span_of("", 0);
@@ -219,6 +229,7 @@ static struct store_op random_advance(struct pair *pair, struct fixture *f, stru
     struct store_op op = fixture_advance(&from, next);
     op.in.advance.set_answer = sets;
     op.in.advance.set_request = pick(pair, 4) == 0;
+    op.in.advance.set_kept = pick(pair, 2) == 0;
     return op;
 }
 
@@ -292,7 +303,7 @@ static struct store_op random_beside(struct pair *pair, struct fixture *f)
 static struct store_op random_op(struct pair *pair, struct fixture *f, struct store_row *scratch)
 {
     static const enum store_scan_kind scans[] = {SCAN_LAPSED, SCAN_EXPIRED, SCAN_EVIDENCE,
-                                                 SCAN_PROBES};
+                                                 SCAN_PROBES, SCAN_DUE};
     switch (pick(pair, 10)) {
     case 0:
     case 1:
@@ -304,7 +315,7 @@ static struct store_op random_op(struct pair *pair, struct fixture *f, struct st
         return random_advance(pair, f, scratch);
     case 5:
         *scratch = random_row(pair, f);
-        return fixture_lookup(scratch, LOAD_ANSWER | LOAD_REQUEST);
+        return fixture_lookup(scratch, LOAD_ANSWER | LOAD_REQUEST | LOAD_KEPT);
     case 6:
         return (struct store_op){.kind = STORE_TOUCH,
                                  .in.touch = {1 + (int64_t)pick(pair, 60), NOW_MS}};
@@ -340,6 +351,11 @@ static void assert_same_row(const struct store_row *a, const struct store_row *b
     assert_int_equal(a->end, b->end);
     assert_int_equal(a->answer_kept, b->answer_kept);
     assert_int_equal(a->evidence_until_ms, b->evidence_until_ms);
+    assert_int_equal(a->promised_ms, b->promised_ms);
+    assert_int_equal(a->window_ms, b->window_ms);
+    assert_int_equal(a->window_attempts, b->window_attempts);
+    assert_int_equal(a->retry_ms, b->retry_ms);
+    assert_span(a->kept, b->kept);
     assert_span(a->key, b->key);
     assert_span(a->route, b->route);
     assert_span(a->labels, b->labels);

@@ -134,7 +134,7 @@ static void write_old_file(const struct fixture *f, const char *path)
     (void)snprintf(text, sizeof(text), "ATTACH '%s' AS today", f->path); /* fits */
     raw_run(db, text);
     raw_run(db, "INSERT INTO receipts SELECT " OLD_COLUMNS " FROM today.receipts");
-    raw_run(db, "INSERT INTO bodies SELECT * FROM today.bodies;"
+    raw_run(db, "INSERT INTO bodies SELECT id, request, answer FROM today.bodies;"
                 "INSERT INTO labels SELECT * FROM today.labels;"
                 "INSERT INTO audit SELECT * FROM today.audit;"
                 "INSERT INTO pauses SELECT * FROM today.pauses;"

@@ -212,7 +212,7 @@ static void newer_schema_is_refused(void **state)
     refuses(f, f->path, GW_INVALID, "newer Recibo", "99");
     raw(f->path, "UPDATE meta SET schema_version = 0");
     refuses(f, f->path, GW_CORRUPT, "version", f->path);
-    raw(f->path, "UPDATE meta SET schema_version = 2");
+    raw(f->path, "UPDATE meta SET schema_version = 3");
     fixture_open(f);
     fixture_close(f);
     raw(f->path, "DELETE FROM meta");

@@ -164,14 +164,6 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nworkers: ~\n"),
      "E t.yaml:5:10: workers: ~: must be a whole number"},
-    {"later retry",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, retry: {attempts: 3}}\n"),
-     "E t.yaml:4:59: routes[0].retry: known, but not served by this version"},
-    {"later defer",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, defer: {when: prefer}}\n"),
-     "E t.yaml:4:59: routes[0].defer: known, but not served by this version"},
     {"later tls",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nlisten: [{address: \"127.0.0.1:1\", tls: "
@@ -182,10 +174,6 @@ static const struct bad_case cases[] = {
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nlisten: [{address: \"127.0.0.1:1\", "
          "proxy_protocol: {}}]\n"),
      "E t.yaml:5:35: listen[0].proxy_protocol: known, but not served by this version"},
-    {"later local",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, local: {statement: x}}\n"),
-     "E t.yaml:4:59: routes[0].local: known, but not served by this version"},
     {"later upgrade",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, upgrade: [websocket]}\n"),

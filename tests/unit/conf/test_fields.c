@@ -114,9 +114,9 @@ static void test_number_edges(void **state)
 static void expect_length(const struct conf_field *field, size_t len, bool is_refused)
 {
     struct gw_buf text, path, value;
-    gw_buf_init(&text, 16384);
+    gw_buf_init(&text, 1 << 18);
     gw_buf_init(&path, EDGE_TEXT_BYTES);
-    gw_buf_init(&value, 8192);
+    gw_buf_init(&value, 1 << 17);
     assert_true(gw_buf_byte(&value, '"'));
     for (size_t i = 0; i < len; i++)
         assert_true(gw_buf_byte(&value, i == 0 ? '/' : 'a'));
@@ -175,7 +175,7 @@ static void test_later_keys(void **state)
     }
     gw_buf_fini(&text);
     gw_buf_fini(&path);
-    assert_in_range(seen, 20, 100);
+    assert_in_range(seen, 10, 100);
 }
 
 /* A scalar type that stands in lists is checked as an item of one. */
@@ -202,7 +202,8 @@ static void expect_legal(uint32_t row, struct span text)
     } else if (field->type == CONF_STATUS) {
         struct span item;
         while (fault == NULL && value_next_item(&text, &item))
-            fault = value_status(item, &set, &unused);
+            if (field_word_find(field->words, item, &unused) == FIELD_NONE)
+                fault = value_status(item, &set, &unused);
     } else if (field->type == CONF_ADDRESS) {
         fault = value_address(text, true, &address);
     } else if (field->words[0] == '\0' || !span_equal(text, span_str(field->words))) {
