@@ -190,7 +190,7 @@ int match_file_load(const struct options *options, const char *path, struct matc
 {
     struct reading reading = {.options = options, .path = path, .file = ret};
     struct span text = SPAN("");
-    char separator;
+    char separator = ',';
     *ret = (struct match_file){.arena = arena_new(FILE_ARENA_BYTES)};
     int code = ret->arena == NULL ? match_no_memory() : read_separator(options, &separator);
     if (code == -1)
