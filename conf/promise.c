@@ -118,14 +118,6 @@ static void declared_list(const struct conf *conf, const struct route_policy *ro
         put(out, "declared by the default of outcome.refused\n");
 }
 
-static bool is_empty_set(const struct status_set *set)
-{
-    for (size_t i = 0; i < GW_COUNT(set->bits); i++)
-        if (set->bits[i] != 0)
-            return false;
-    return true;
-}
-
 static void promise_again(const struct conf *conf, const struct route_policy *route,
                           struct gw_buf *out)
 {
@@ -140,7 +132,7 @@ static void promise_again(const struct conf *conf, const struct route_policy *ro
         end_column(out, start);
         declared_line(out, rule->line);
     }
-    if (!is_empty_set(&route->outcome.refused)) {
+    if (!status_set_is_empty(&route->outcome.refused)) {
         put(out, "    ");
         size_t start = out->len;
         put(out, "HTTP ");
@@ -148,6 +140,9 @@ static void promise_again(const struct conf *conf, const struct route_policy *ro
         end_column(out, start);
         declared_list(conf, route, out);
     }
+    if (promise_resends(route))
+        basis_line(out, "unknown, but the API still knows the key",
+                   "declared by you (upstream_idempotency)");
     if (conf->has_admin)
         basis_line(out, "an operator says that it did not run", "asserted, audited");
     if (route->probe.is_on && route->probe.has_absent && route->probe.absent_is_proof)
@@ -172,7 +167,7 @@ static void promise_unknown(const struct route_policy *route, struct gw_buf *out
     put(out, " (Recibo listens ");
     put_duration(out, upstream->late_ms);
     put(out, " longer), a cut or broken answer");
-    if (!is_empty_set(&route->outcome.unknown)) {
+    if (!status_set_is_empty(&route->outcome.unknown)) {
         put(out, ", HTTP ");
         value_print_statuses(&route->outcome.unknown, out);
     }
@@ -325,6 +320,8 @@ static void promise_sending(const struct conf *conf, const struct route_policy *
     put_span(out, route->upstream->name);
     put(out, " at most once. It may be sent again only if\n");
     promise_again(conf, route, out);
+    promise_retry(route, out);
+    promise_defer(route, out);
     promise_unknown(route, out);
     promise_probe(route, out);
     promise_completed_rules(route, out);

@@ -21,6 +21,14 @@ void promise_local(const struct route_policy *route, struct gw_buf *out);
 void promise_taken(const struct route_policy *route, struct gw_buf *out);
 /* What the probe asks, and what its answers mean; nothing without one. */
 void promise_probe(const struct route_policy *route, struct gw_buf *out);
+/* What Recibo tries again by itself, and how often; nothing if it does not. */
+void promise_retry(const struct route_policy *route, struct gw_buf *out);
+/* "no byte of it left, HTTP 429", without an end of line */
+void promise_tried(const struct route_policy *route, struct gw_buf *out);
+/* May a request be sent again that has perhaps run, since the API remembers the key? */
+bool promise_resends(const struct route_policy *route);
+/* What is accepted for later; nothing if the route never does. */
+void promise_defer(const struct route_policy *route, struct gw_buf *out);
 /* Where the API is told the operation id; nothing if it is not. */
 void promise_operation_id(const struct route_policy *route, struct gw_buf *out);
 

@@ -107,6 +107,18 @@ bool receipts_has_attempt(struct flow *flow)
     return false;
 }
 
+bool receipts_is_in_doubt(struct flow *flow)
+{
+    struct attempt_record *attempts = NULL;
+    uint32_t count = 0;
+    if (attempts_decode(flow->arena, flow->row.attempts, &attempts, &count) != GW_OK)
+        count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (attempts[i].token == flow->attempt.token)
+            return attempts[i].basis == BASIS_NONE;
+    return false;
+}
+
 bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer, bool set_request)
 {
     flow->op.kind = STORE_ADVANCE;

@@ -62,6 +62,8 @@ void receipts_take_doubt(struct store_row *row, const struct receipt *next,
 bool receipts_add_attempt(struct flow *flow) GW_MUST_CHECK;
 /* Is the very end of flow->attempt in the row's evidence already? */
 bool receipts_has_attempt(struct flow *flow);
+/* Is flow->attempt in the row's evidence as one that may have run? */
+bool receipts_is_in_doubt(struct flow *flow);
 /* Fills flow->op with a compare-and-set of flow->row on `expect` and submits it. */
 bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer,
                       bool set_request) GW_MUST_CHECK;

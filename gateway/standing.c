@@ -57,9 +57,10 @@ enum gw_status standing_pauses(struct store *store, struct board *board, struct 
 /* ---- receipts and routes ---- */
 
 /* What stands between a row and its repeat. */
-enum loss { LOSS_NONE, LOSS_ROUTE, LOSS_TARGET, LOSS_SCOPE, LOSS_OWNER };
+enum loss { LOSS_NONE, LOSS_LOCAL, LOSS_ROUTE, LOSS_TARGET, LOSS_SCOPE, LOSS_OWNER };
 static const char *const loss_words[] = {
     [LOSS_NONE] = "",
+    [LOSS_LOCAL] = "its effects are local now",
     [LOSS_ROUTE] = "no enforced route has this name",
     [LOSS_TARGET] = "its requests lead to another route, or to none that is enforced",
     [LOSS_SCOPE] = "its keys had another scope",
@@ -80,13 +81,20 @@ struct judgement {
 struct losses {
     uint64_t count;
     enum loss first;
-    bool is_part; /* not every row was looked at */
+    bool is_part;     /* not every row was looked at */
+    bool is_promised; /* accepted for later, not in doubt */
 };
 
 static bool is_guarded(const struct conf *conf, struct span name)
 {
     const struct route_policy *route = route_by_name(&conf->routes, name);
     return route != NULL && route->mode == ROUTE_ENFORCE;
+}
+
+static bool is_local(const struct conf *conf, struct span name)
+{
+    const struct route_policy *route = route_by_name(&conf->routes, name);
+    return route != NULL && route->local != NULL;
 }
 
 /* Can the entry still say that a caller is this owner? */
@@ -143,19 +151,21 @@ static enum gw_status find_loss(struct judgement *judgement, const struct store_
 static void drop(struct judgement *judgement, struct span route, const struct losses *losses)
 {
     const char *why = loss_words[losses->first];
-    const struct gw_log_pair pairs[] = {{"route", route, 0},
-                                        {"unknown", {NULL, 0}, (int64_t)losses->count},
-                                        {"why", span_str(why), 0},
-                                        GW_LOG_END};
+    const struct gw_log_pair pairs[] = {
+        {"route", route, 0},
+        {losses->is_promised ? "deferred" : "unknown", {NULL, 0}, (int64_t)losses->count},
+        {"why", span_str(why), 0},
+        GW_LOG_END};
     gw_log(judgement->accepted ? GW_LOG_WARN : GW_LOG_ERROR, "route.dropped", pairs);
     if (!judgement->accepted && judgement->dropped == 0)
         (void)gw_error_set(
             judgement->err, GW_INVALID,
-            "%s%llu unknown operations of route '%.*s' would lose their protection (%s): their "
-            "keys would be taken for new. Keep its name, mode, scope, path and owners, settle "
+            "%s%llu %s operations of route '%.*s' would lose their protection (%s): their "
+            "keys would be taken for new. Keep its name, mode, scope, path and owners, %s "
             "them, or use --accept-dropped-routes",
-            losses->is_part ? "at least " : "", (unsigned long long)losses->count, (int)route.len,
-            route.ptr, why); /* told by the caller */
+            losses->is_part ? "at least " : "", (unsigned long long)losses->count,
+            losses->is_promised ? "deferred" : "unknown", (int)route.len, route.ptr, why,
+            losses->is_promised ? "cancel" : "settle"); /* told by the caller */
     judgement->dropped++;
 }
 
@@ -244,25 +254,40 @@ static enum gw_status judge_unknowns(struct judgement *judgement)
     return status;
 }
 
-/* What recovery has left for later is in doubt as well: as much of it as one page holds. */
-static enum gw_status judge_leased(struct judgement *judgement)
+/* The first row of the scan's first page that a repeat would not find is enough to refuse. */
+static enum gw_status judge_page(struct judgement *judgement, enum store_scan_kind kind,
+                                 int64_t now_ms)
 {
     struct arena *arena = NULL;
-    struct gw_clock *clock = gw_clock_system();
     struct store_op op = {.kind = STORE_SCAN};
-    op.in.scan.kind = SCAN_LAPSED;
-    op.in.scan.now_ms = clock->wall_ms(clock);
+    op.in.scan.kind = kind;
+    op.in.scan.now_ms = now_ms;
     enum gw_status status = ask_for_page(judgement, &op, &arena);
     for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++) {
+        const struct store_row *row = &op.out.rows[i];
+        bool is_promised = row->receipt.state == RECEIPT_DEFERRED;
         enum loss loss = LOSS_NONE;
-        status = find_loss(judgement, &op.out.rows[i], &loss);
+        status = find_loss(judgement, row, &loss);
+        if (loss == LOSS_NONE && is_promised && is_local(judgement->conf, row->route))
+            loss = LOSS_LOCAL;
         if (loss == LOSS_NONE)
             continue;
-        drop(judgement, op.out.rows[i].route, &(struct losses){.count = 1, .first = loss});
-        break; /* enough to refuse; the others are counted when they are unknown */
+        drop(judgement, row->route,
+             &(struct losses){
+                 .count = 1, .first = loss, .is_part = true, .is_promised = is_promised});
+        break;
     }
     arena_free(arena);
     return status;
+}
+
+/* What recovery has left for later is in doubt as well; it is counted when it is unknown.
+ * What was accepted for later would never run, and its repeat would at once. */
+static enum gw_status judge_others(struct judgement *judgement)
+{
+    struct gw_clock *clock = gw_clock_system();
+    enum gw_status status = judge_page(judgement, SCAN_LAPSED, clock->wall_ms(clock));
+    return status == GW_OK ? judge_page(judgement, SCAN_DUE, INT64_MAX) : status;
 }
 
 enum gw_status standing_routes(struct store *store, const struct conf *conf, bool accepted,
@@ -271,7 +296,7 @@ enum gw_status standing_routes(struct store *store, const struct conf *conf, boo
     struct judgement judgement = {.store = store, .conf = conf, .accepted = accepted, .err = err};
     enum gw_status status = judge_unknowns(&judgement);
     if (status == GW_OK)
-        status = judge_leased(&judgement);
+        status = judge_others(&judgement);
     free(judgement.work);
     if (status != GW_OK)
         return status;

@@ -185,7 +185,11 @@ bool retry_may_resend(const struct route_policy *route, int64_t first_sent_ms, i
 {
     if (!route->retry.is_on || !route->passes_key || first_sent_ms <= 0 || at_ms < first_sent_ms)
         return false;
-    return at_ms - first_sent_ms + route->quiet_ms < route->dedup_window_ms;
+    /* Until its bytes leave, and as long as they may take effect. */
+    int64_t needs_ms = route->quiet_ms;
+    if (route->upstream != NULL)
+        needs_ms += route->upstream->connect_ms + route->upstream->tls_ms;
+    return at_ms - first_sent_ms + needs_ms < route->dedup_window_ms;
 }
 
 bool retry_is_too_old(const struct defer_policy *policy, int64_t promised_ms, int64_t now_ms)

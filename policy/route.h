@@ -19,6 +19,13 @@ static inline bool status_set_has(const struct status_set *set, uint16_t status)
     return status >= 100 && status < 600 &&
            (set->bits[(status - 100) / 64] >> ((status - 100) % 64) & 1) != 0;
 }
+static inline bool status_set_is_empty(const struct status_set *set)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < GW_COUNT(set->bits); i++)
+        any |= set->bits[i];
+    return any == 0;
+}
 static inline void status_set_add(struct status_set *set, uint16_t status)
 {
     gw_assert(status >= 100 && status < 600);

@@ -63,6 +63,7 @@ c_decl { static unsigned char places[64]; }
 mtype:state st = ABSENT;
 byte attempt;           /* claims in this life of the row; attempts_max looks at it */
 byte token;             /* the fence: fresh for every claim, never used again */
+byte chain;             /* `resent`: the first of the sendings that were in doubt one after the other */
 bool promised, cancelq, resent, settled, consumed, contradicted;
 
 /* The world. */
@@ -112,6 +113,8 @@ hidden mtype:state was;
 #else
 #define MINE (token == my)
 #endif
+/* Where the upstream knows the key, what it says of an earlier sending it says of the operation. */
+#define OF_CHAIN (resent && mygen == gen && my >= chain)
 #ifdef B_MARKS          /* the worker steps from the marks it saw when it claimed */
 #define CANCELQ mycq
 #else                   /* compare-and-set on the row's version: it sees the marks of now */
@@ -249,6 +252,7 @@ inline claimed_by(ev) {
     CHECK(5, !cancelq || EXCUSED);
     CHECK(10, !gave_up || EXCUSED);
     if :: settled -> built = true; SEEN(25) :: else fi;
+    if :: ev == EV_RESEND && !resent -> chain = token :: else fi;
     must(ev, cancelq);
     claims++; token = claims; my = claims; attempt++; myatt = attempt; mygen = gen; mycq = cancelq;
     alive[my] = true
@@ -281,16 +285,16 @@ inline report(ev) {
     :: MINE && ev == EV_ANSWERED && (st == RELEASED || st == DEFERRED || st == CANCELLED || st == ABANDONED) ->
         CHECK(9, false)
 #endif
-    :: MINE && ev == EV_ANSWERED && !LEASED && st != COMPLETED && st != EXPIRED && st != ABSENT ->
+    :: (MINE || OF_CHAIN) && ev == EV_ANSWERED && !LEASED && st != COMPLETED && st != EXPIRED && st != ABSENT ->
         CHECK(7, mygen == gen && ran > 0);
         CHECK(2, forced || st == UNKNOWN || st == ABANDONED);   /* only a forced verdict can be proved wrong */
         if :: st == UNKNOWN -> SEEN(4) :: else -> SEEN(6) fi;
         must(EV_ANSWERED, cancelq); final = true
-    :: MINE && ev == EV_ANSWERED && st == SENT ->
+    :: (MINE || OF_CHAIN) && ev == EV_ANSWERED && st == SENT ->
         CHECK(7, mygen == gen && ran > 0);
-        if :: resent -> SEEN(5) :: else fi;
+        if :: MINE && resent -> SEEN(5) :: !MINE -> SEEN(29) :: else fi;
         must(EV_ANSWERED, cancelq); final = true
-    :: MINE && ev == EV_ANSWERED && st == COMPLETED ->       /* an operator was faster, or a probe */
+    :: (MINE || OF_CHAIN) && ev == EV_ANSWERED && st == COMPLETED -> /* an operator was faster, a probe, another sending */
         CHECK(7, mygen == gen && ran > 0);
         step(EV_ANSWERED, cancelq);
         if
@@ -298,7 +302,7 @@ inline report(ev) {
         :: !ok && settled -> must(EV_CONTRADICT, cancelq)
         :: else
         fi
-    :: !MINE && ev == EV_ANSWERED && mygen == gen && st != ABSENT && st != EXPIRED ->
+    :: !MINE && !OF_CHAIN && ev == EV_ANSWERED && mygen == gen && st != ABSENT && st != EXPIRED ->
         heard = true; overruled = false;
 #ifdef B_FREE           /* it is only put on the row: a key that is free stays so */
         contradicted = true;
@@ -313,11 +317,25 @@ inline report(ev) {
     fi
 }
 
-inline tell_answer() { CHECK(6, mygen != gen || st == COMPLETED || st == EXPIRED) }
-
 inline die() {                                             /* the walk is over, or its process is */
     alive[my] = false; ans[my] = 0; lapsed[my] = false; my = 0; myatt = 0; mygen = 0; mycq = false
 }
+
+/* It did not run, and the next attempt is near: its claim is in the same commit, and rests
+ * until then like any claim. */
+inline report_refusal() {
+    report(EV_REFUSED);
+    if
+    :: ok && st == RELEASED && attempt < ATT && !cancelq && mygen == gen ->
+        if
+        :: true
+        :: die(); claimed_by(EV_CLAIM); SEEN(30)
+        fi
+    :: else
+    fi
+}
+
+inline tell_answer() { CHECK(6, mygen != gen || st == COMPLETED || st == EXPIRED) }
 
 proctype flow() {
     byte my, myatt, mygen; bool mycq;
@@ -383,7 +401,7 @@ claimed:                                                    /* leased, nothing h
     :: skip                                                 /* crash */
     :: atomic { MINE && st == CLAIMED -> must(EV_DISPATCH, cancelq); armed++ } -> goto sent
     :: atomic { !(MINE && st == CLAIMED) -> SEEN(17) }      /* lost the lease, or cancelled */
-    :: atomic { report(EV_REFUSED) } -> goto refused        /* no connection */
+    :: atomic { report_refusal() } -> goto refused          /* no connection */
     fi;
     atomic { die() } -> goto end_idle;
 
@@ -391,7 +409,7 @@ sent:                                                       /* SENT is durable, 
     if
     :: atomic { armed-- }                                   /* crash */
     :: atomic { MAY_WRITE -> armed--; lapsed[my] = false; fly[my]++; flying++ } -> goto waiting
-    :: atomic { armed--; report(EV_REFUSED) } -> goto refused /* 0 bytes, exactly counted */
+    :: atomic { armed--; report_refusal() } -> goto refused /* 0 bytes, exactly counted */
     fi;
     atomic { die() } -> goto end_idle;
 
@@ -403,7 +421,7 @@ waiting:
 #else
     :: ans[my] == 1 -> atomic { report(EV_ANSWERED) } -> goto answered
 #endif
-    :: ans[my] == 2 -> atomic { report(EV_REFUSED) } -> goto refused
+    :: ans[my] == 2 -> atomic { report_refusal() } -> goto refused
     :: atomic { report(EV_LOST) } -> goto late              /* timeout, cut, reset */
     fi;
     atomic { die() } -> goto end_idle;
@@ -424,6 +442,10 @@ answered:
     atomic { die() } -> goto end_idle;
 
 refused:
+    if
+    :: atomic { MINE && st == CLAIMED } -> goto claimed
+    :: else
+    fi;
 #ifdef B_NEWKEY2        /* a released operation is answered safe_new_key, and the client believes it */
     if
     :: skip

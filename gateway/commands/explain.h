@@ -25,5 +25,12 @@ void explain_content(const struct explain_request *request, struct gw_buf *out);
 /* What happens in each situation on the route. */
 void explain_situations(const struct conf *conf, const struct route_policy *route,
                         struct gw_buf *out);
+/* Of it, what is tried again, accepted for later and cancelled. */
+void explain_again(const struct route_policy *route, struct gw_buf *out);
+
+/* Pieces of a row of that table. */
+void explain_begin(struct gw_buf *out, const char *situation);
+void explain_row(struct gw_buf *out, const char *situation, const char *what);
+void explain_duration(int64_t ms, struct gw_buf *out);
 
 #endif

@@ -8,7 +8,8 @@
 
 static const struct option_spec specs[] = {
     {"--accept-dropped-routes", NULL,
-     "start although unknown operations of routes that are gone lose their protection", false},
+     "start although unknown or deferred operations of routes that are gone lose their protection",
+     false},
 };
 const struct command_help command_serve_help = {
     .synopsis = "recibo serve [-c FILE] [OPTIONS]",

@@ -97,7 +97,7 @@ static struct retry_verdict ask_policy(struct flow *flow)
     return retry_judge(flow->route, &facts);
 }
 
-/* Whoever waits in memory waits for nothing when the process is stopping. */
+/* Nobody waits for a late answer, nor when the process is stopping. */
 static void do_without_waiting(struct flow *flow)
 {
     struct retry_verdict *retry = &flow->retry;
@@ -126,6 +126,10 @@ static bool give_up(struct flow *flow)
 
 static bool apply(struct flow *flow)
 {
+    int64_t wish_ms = wished_ms(flow);
+    /* In doubt for an earlier sending: the wish of the one that was refused counts all the same. */
+    if (flow->row.receipt.state == RECEIPT_UNKNOWN && flow->route->retry.is_on && wish_ms > 0)
+        flow->row.retry_ms = flow_now_ms(flow) + wish_ms;
     switch (flow->retry.next) {
     case RETRY_WAIT:
         return receipts_claim_ahead(flow, flow->retry.wait_ms) == RECEIPT_MOVED;
@@ -168,7 +172,8 @@ bool again_decide(struct flow *flow)
     /* Who still listens for the lost answer has the body, where there was no room for two. */
     if (flow->retry.next == RETRY_RESEND && flow->body_state != BODY_WHOLE)
         flow->retry.next = RETRY_NO;
-    else if (waits && (worker_is_draining(flow->worker) || !again_reserve(flow)))
+    else if (waits && (flow->source == FLOW_FROM_LATE || worker_is_draining(flow->worker) ||
+                       !again_reserve(flow)))
         do_without_waiting(flow);
     if (flow->retry.next != RETRY_NO && gw_log_is_on(GW_LOG_DEBUG)) {
         const struct gw_log_pair pairs[] = {

@@ -2,6 +2,7 @@
  * reports facts and judges nothing. A caller who leaves does not stop it. */
 #include "gateway/call_head.h"
 #include "gateway/late.h"
+#include "gateway/receipts.h"
 #include "gateway/worker.h"
 
 #include "base/fault.h"
@@ -68,13 +69,21 @@ static bool add_operation_id(struct flow *flow)
                         span_str(flow->row.operation_id), &flow->body);
 }
 
+/* Sent again to an upstream that remembers the key; but by now it may have forgotten it. */
+static bool is_too_late_again(struct flow *flow)
+{
+    return (flow->row.receipt.marks & RECEIPT_RESENT) != 0 &&
+           !retry_may_resend(flow->route, receipts_first_sent_ms(flow->arena, &flow->row),
+                             flow_now_ms(flow));
+}
+
 enum flow_next room_forward(struct flow *flow)
 {
     if (flow->stage == FORWARD_CALLED)
         return flow_go(flow, FLOW_ROOM_classify);
     /* A worker that wakes up after its own lease must not write any more: somebody may
      * have been told by now that nothing will be sent. */
-    if (flow_now_ticks(flow) >= flow->lease_ticks)
+    if (flow_now_ticks(flow) >= flow->lease_ticks || is_too_late_again(flow))
         return not_sent(flow, END_queue_timeout);
     /* The operation was accepted before the route of its name was made a local one. */
     if (flow->route->upstream == NULL)

@@ -78,6 +78,12 @@ enum flow_next outcome_of_own(struct flow *flow)
         break;
     }
     flow->no_new_key = true;
+    if (flow->event == RECEIPT_EV_REFUSED && flow->answer.head == NULL) {
+        /* That attempt did not run; the one before it is still in doubt. */
+        flow->was_looked_up = true;
+        flow->outcome = OUTCOME_UNKNOWN;
+        return flow_refuse(flow, PROBLEM_OUTCOME_UNKNOWN, SPAN(""));
+    }
     return tell(flow, OUTCOME_UNKNOWN);
 }
 

@@ -90,6 +90,29 @@ static bool can_go_on(const struct flow *flow)
     return flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_DEFERRED;
 }
 
+/* The row has been sent again since, to an upstream that remembers the key: what it says
+ * of the earlier sending, which is in doubt, it says of the operation. */
+static bool is_of_chain(struct flow *flow)
+{
+    if ((flow->row.receipt.marks & RECEIPT_RESENT) == 0 || flow->event != RECEIPT_EV_ANSWERED)
+        return false;
+    return receipts_is_in_doubt(flow);
+}
+
+static uint64_t token_of(struct flow *flow)
+{
+    if (!is_report(flow))
+        return 0;
+    return is_of_chain(flow) ? flow->row.receipt.token : flow->attempt.token;
+}
+
+/* Without an answer on record nobody was told one; but the first of two sendings may have
+ * told its caller. */
+static bool none_was_told(const struct store_row *row)
+{
+    return !row->answer_kept && (row->receipt.marks & RECEIPT_RESENT) == 0;
+}
+
 /* Does the report of an attempt end a doubt? */
 static bool ends_a_doubt(const struct flow *flow, enum receipt_state from)
 {
@@ -108,10 +131,10 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
 {
     struct receipt_event event = {.kind = flow->event,
                                   .now_ms = flow_now_ms(flow),
-                                  .token = is_report(flow) ? flow->attempt.token : 0,
+                                  .token = token_of(flow),
                                   .until_ms = until_ms(flow),
                                   .lease_is_dead = flow->row.lease_is_dead,
-                                  .none_was_told = !flow->row.answer_kept};
+                                  .none_was_told = none_was_told(&flow->row)};
     const struct receipt cur = flow->row.receipt;
     struct receipt next;
     *ret_set_answer = *ret_set_request = flow->settles = false;
@@ -255,37 +278,28 @@ static enum flow_next contradict(struct flow *flow, const char *text)
     return add_evidence(flow, &next, text);
 }
 
-static enum flow_next keep_earlier(struct flow *flow)
-{
-    const struct receipt next = receipt_mark(&flow->row.receipt, 0);
-    if (flow->row.receipt.state == RECEIPT_EXPIRED)
-        return moves_nothing(flow); /* a tombstone keeps no evidence */
-    return add_evidence(flow, &next, "it came late, and the request had been sent again since");
-}
-
 /* A report of an attempt that the row takes no outcome from. What it knows is not lost:
  * who is told "it ran" by one attempt must not free the key for what another one says. */
 static enum flow_next keep_report(struct flow *flow)
 {
     const struct receipt *receipt = &flow->row.receipt;
-    bool is_own = receipt->token == flow->attempt.token;
+    bool is_own = receipt->token == flow->attempt.token || is_of_chain(flow);
+    bool was_resent = (receipt->marks & RECEIPT_RESENT) != 0;
     bool is_settled =
         receipt->state == RECEIPT_COMPLETED && (receipt->marks & RECEIPT_SETTLED) != 0;
     if (flow->event == RECEIPT_EV_LOST || receipts_has_attempt(flow))
         return moves_nothing(flow);
     if (flow->event == RECEIPT_EV_ANSWERED && receipt->state == RECEIPT_EXPIRED)
         receipts_log_forgotten(flow);
-    /* The upstream remembers the key: both sendings are one operation. */
-    if (flow->event == RECEIPT_EV_ANSWERED && !is_own && (receipt->marks & RECEIPT_RESENT) != 0)
-        return keep_earlier(flow);
     if (flow->event == RECEIPT_EV_ANSWERED && !is_own)
         return contradict(flow, "it came late, when the key had been claimed again");
     if (flow->event == RECEIPT_EV_ANSWERED && is_settled)
         return contradict(flow, "it came late, and callers had been told another answer");
     if (receipt->state != RECEIPT_COMPLETED || !is_own)
         return moves_nothing(flow);
-    /* Somebody said that it ran, and the upstream that it did not; or a probe was faster. */
-    flow->contradicts = flow->event == RECEIPT_EV_REFUSED;
+    /* Somebody said that it ran, and the upstream that it did not; or a probe, or the answer
+     * of another sending, was faster. */
+    flow->contradicts = flow->event == RECEIPT_EV_REFUSED && !was_resent;
     const struct receipt next = receipt_mark(receipt, flow->contradicts ? RECEIPT_CONTRADICTED : 0);
     return add_evidence(flow, &next, "it came late, and changed nothing");
 }
@@ -299,7 +313,7 @@ static enum flow_next apply(struct flow *flow)
     switch (step(flow, &set_answer, &set_request)) {
     case RECEIPT_MOVED:
         flow->stage = RECORD_ADVANCED;
-        if (can_go_on(flow) && !again_decide(flow))
+        if (is_report(flow) && !again_decide(flow))
             return failed(flow);
         if (ends_an_attempt(flow) && !describe_end(flow, from, &set_answer, &set_request))
             return failed(flow);

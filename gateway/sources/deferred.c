@@ -178,7 +178,8 @@ static bool start_flow(struct deferred *deferred, const struct store_row *row)
     const struct route_policy *route =
         route_by_name(&worker_conf(deferred->worker)->routes, row->route);
     /* Of a route that is gone: an operator can cancel it, or bring the route back. */
-    if (route == NULL || route->mode != ROUTE_ENFORCE || !is_due(deferred, row))
+    if (route == NULL || route->mode != ROUTE_ENFORCE || route->local != NULL ||
+        !is_due(deferred, row))
         return true;
     struct deferred_slot *slot = slot_for(deferred, row->id);
     if (slot == NULL)

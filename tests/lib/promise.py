@@ -44,7 +44,8 @@ def more_moves(*moves):
 
 SENTENCES = [
     Sentence("For one (owner, scope, key) the upstream receives the operation at most once, unless "
-             "an earlier attempt is known not to have run.", [
+             "an earlier attempt is known not to have run, or the route says that the API knows the "
+             "key.", [
                  Break("an unknown runs again",
                        "tests/wire/test_reports_upstream.py::"
                        "test_a_timeout_is_not_a_reason_to_send_again",
@@ -57,7 +58,7 @@ SENTENCES = [
                        "tests/wire/test_situations_keys.py::test_a_route_is_a_key_space",
                        [("store/row.c", "    gw_sha256_add_part(sha, scope);\n", "")]),
              ]),
-    Sentence("How that is known is one of three words, and the word is kept with each attempt.", [
+    Sentence("How the first is known is one of three words, and the word is kept with each attempt.", [
         Break("the word is not kept", "tests/wire/test_ends.py::test_connect_refused",
               [("gateway/rooms/classify.c", "(uint8_t)flow->result.basis", "BASIS_NONE")]),
     ]),
@@ -125,6 +126,43 @@ SENTENCES = [
                        [(CLASSIFY, "return proved(\"no byte of the request left\")",
                          "return lost(\"no byte of the request left\")")]),
              ]),
+    Sentence("A doubt is sent again only where the route says that the API knows the key "
+             "(`upstream_idempotency`), and only as long as it does.", [
+                 Break("the API knows every key",
+                       "tests/wire/test_retry.py::test_lost_is_never_sent_again",
+                       [("policy/retry.c", "if (!policy->is_on || !route->passes_key)",
+                         "if (!policy->is_on)"),
+                        ("policy/retry.c", "if (!route->retry.is_on || !route->passes_key || ",
+                         "if ("),
+                        ("policy/retry.c", "needs_ms < route->dedup_window_ms;",
+                         "needs_ms >= 0;")]),
+                 Break("it never forgets one", "tests/wire/test_retry.py::test_outside_the_window",
+                       [("policy/retry.c", "needs_ms < route->dedup_window_ms;",
+                         "needs_ms >= 0;")]),
+             ]),
+    Sentence("What was accepted with 202 runs by itself, and if it never does it is cancelled and "
+             "says so.", [
+                 Break("nobody looks for it", "tests/wire/test_deferred.py::test_outage",
+                       [("gateway/sources/deferred.c",
+                         "bool may_go_on = !worker_is_draining(deferred->worker);",
+                         "bool may_go_on = false;")]),
+                 Break("it is tried for ever", "tests/wire/test_deferred.py::test_max_age",
+                       [("policy/retry.c",
+                         "found.at_ms - facts->promised_ms > route->defer.max_age_ms",
+                         "found.at_ms < 0"),
+                        ("policy/retry.c", "return now_ms - promised_ms > policy->max_age_ms;",
+                         "return now_ms < policy->max_age_ms;")]),
+             ]),
+    Sentence("A cancel says \"stopped\" only of what was not sent and never will be.", [
+        Break("what was sent is called stopped",
+              "tests/wire/test_cancel.py::test_while_it_is_sent",
+              [("policy/cancel.c", "return mark(cur, CANCEL_REQUESTED);",
+                "return mark(cur, CANCEL_STOPPED);")]),
+        Break("the wish is forgotten", "tests/wire/test_cancel.py::test_released",
+              [("policy/cancel.c",
+                "verdict.changes = (cur->marks & RECEIPT_CANCEL_REQUESTED) == 0;",
+                "verdict.changes = false;")]),
+    ]),
     Sentence("Of many first calls at the same time one is sent; the others wait or are told so.", [
         Break("what runs may be claimed", "tests/wire/test_pending.py::test_one_of_many_is_sent",
               [(ADMIT, "return ADMIT_WAIT;", AGAIN),

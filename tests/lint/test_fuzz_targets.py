@@ -34,6 +34,7 @@ PARSERS = {
                    "policy/local.h": ["local_check_statement", "local_check_setup"]},
     "fuzz_media": {"gateway/media.h": ["media_parameter", "media_normalized"]},
     "fuzz_multipart": {"policy/canonical.h": ["canonical_multipart"]},
+    "fuzz_prefer": {"gateway/prefer.h": ["prefer_read"]},
     "fuzz_retry_after": {"policy/backoff.h": ["retry_after_ms"]},
     "fuzz_route": {"policy/route.h": ["route_pattern_parse", "route_find"]},
     "fuzz_row": {"store/row.h": ["attempts_decode", "labels_decode", "members_decode",

@@ -163,6 +163,33 @@ class DroppedRoutes(Boot):
         self.gateway.restart({"routes": [orders(name="renamed"), rest()]})
         self.gateway.wait_log(r'warn.*route\.dropped route="create-order" unknown=1')
 
+    def test_a_promise(self):
+        """What was accepted for later would never run, and its repeat would: no start, exit 2."""
+        later = {"defer": {"when": "always"}, "retry": {"backoff": {"base": "1h", "max": "1h"}}}
+        self.start(routes=[orders(**later), rest()])
+        self.upstream.refuse()
+        first = self.gateway.post("k1", ORDER)
+        self.assertEqual(first.status, 202, first)
+        wait_until(lambda: self.operation_of(first)["attempts"] and
+                   self.operation_of(first)["phase"] == "deferred")
+        self.gateway.stop()
+        for routes in ([rest()], [orders(name="renamed", **later), rest()],
+                       [orders(scope="gateway", **later), rest()]):
+            refused = self.serve({"routes": routes})
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""), refused)
+            self.assertIn("--accept-dropped-routes", refused.stderr)
+            self.assertIn('route.dropped route="create-order" deferred=1', refused.stderr)
+        self.gateway.restart({"routes": [orders(), rest()]})  # it may stop deferring
+        self.assertNotIn("route.dropped", self.gateway.log())
+        self.assertEqual(self.gateway.post("k1", ORDER).status, 202)
+        self.upstream.listen_again()
+        self.gateway.admin("POST", "/v1/operations/%s/run-now" %
+                           first.get("Idempotency-Operation"), {})
+        self.gateway.wait_state(first.get("Idempotency-Operation"), "completed")
+        self.assertEqual(self.upstream.sends, 1)
+        self.gateway.restart({"routes": [rest()]})
+        self.assertNotIn("route.dropped", self.gateway.log())
+
     def test_what_forgets_nothing(self):
         """The same names, or nothing in doubt any more: it starts, and says nothing."""
         self.with_doubts("k1")

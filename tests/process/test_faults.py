@@ -14,7 +14,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import AT_ONCE, ORDER, SOON, Guarded  # noqa: E402
 from harness import (BUILD, ROOT, Gateway, Upstream, WireError, answer, fin, hang, main,  # noqa: E402
-                     merge, orders, rest, wait)
+                     merge, orders, rest, wait, wait_until)
 
 FAULTS = os.path.join(BUILD, "tests", "recibo-faults")
 ROW = re.compile(r'^FAULT\((\w+),\s*([01]),\s*"[^"]+"\)$', re.MULTILINE)
@@ -163,6 +163,23 @@ class Faults(Guarded):
         self.start_again()
         self.judge("k1", None)
 
+    def deferred(self, point, action):
+        """A request was accepted for later, and its time has come."""
+        self.prepare(defer={"when": "always"}, retry={"backoff": {"base": "1ms", "max": "1ms"}})
+        self.arm(point, action)
+        self.gateway.start()
+        first = self.post("k1")
+        if first is not None:
+            self.assertEqual(first.status, 202, first)
+        self.start_again()
+        wait_until(lambda: [operation["state"] for operation in self.gateway.operations()]
+                   == ["completed"])
+        repeat = self.post("k1")
+        self.assertEqual((repeat.status, repeat.get("Idempotency-Status"), repeat.json()),
+                         (201, ANSWERED, BODY))
+        self.assertEqual(len(self.sent("k1")), 1, "it ran, and not once")
+        self.assert_problem(self.post("k1", CHANGED), 422, "key-reused")
+
     def local(self, point, action):
         """The effect is a row beside its receipt; test_local_kill.py has the whole story."""
         effect = {"setup": "CREATE TABLE IF NOT EXISTS rows(id INTEGER PRIMARY KEY, n INTEGER);",
@@ -278,6 +295,7 @@ STORIES = {
     "checkpoint_pass": Faults.write_back,
     "claim_commit": Faults.call,
     "claim_committed": Faults.call,
+    "deferred_row": Faults.deferred,
     "first_byte": Faults.call,
     "late_answer": Faults.late,
     "local_commit": Faults.local,

@@ -68,11 +68,13 @@ void bug_spoils_conf(const struct world *world)
 void bug_writes_over(struct world *world, struct store_op *op)
 {
     const struct store_row *row;
-    if (!bug_is_planted(world, BUG_MOVED_ROW) || op->kind != STORE_ADVANCE ||
+    bool is_due = bug_is_planted(world, BUG_DUE_ANYHOW);
+    if ((!is_due && !bug_is_planted(world, BUG_MOVED_ROW)) || op->kind != STORE_ADVANCE ||
         op->inbox->worker == NULL)
         return;
     const struct flow *flow = op->ctx;
-    if (flow->source != FLOW_FROM_PROBE)
+    if (flow->source != (is_due ? FLOW_FROM_DEFERRED : FLOW_FROM_PROBE) ||
+        (is_due && op->in.advance.next->receipt.state != RECEIPT_SENT))
         return;
     for (size_t i = 0; i < SIM_IDENTITIES && (row = disk_row(world, i)) != NULL; i++)
         if (row->id == op->in.advance.id)
@@ -171,6 +173,13 @@ enum receipt_verdict __wrap_receipt_step(const struct receipt *cur, const struct
         *ret_next = receipt_mark(cur, RECEIPT_CONTRADICTED);
         return RECEIPT_MOVED;
     }
+    bool begins = ev->kind == RECEIPT_EV_CLAIM || ev->kind == RECEIPT_EV_RESEND ||
+                  ev->kind == RECEIPT_EV_REFUSED;
+    if (begins && bug_is_planted(world, BUG_CANCEL_IGNORED))
+        row.marks &= ~(uint32_t)RECEIPT_CANCEL_REQUESTED;
+    bool frees = ev->kind == RECEIPT_EV_REFUSED || ev->kind == RECEIPT_EV_SETTLE_NOT_EXECUTED;
+    if (frees && bug_is_planted(world, BUG_PROMISE_LOST))
+        row.marks &= ~(uint32_t)RECEIPT_PROMISED;
     if (bug_is_planted(world, BUG_TOLD_REPLACED) && (cur->marks & RECEIPT_SETTLED) != 0)
         event.none_was_told = true;
     bool lapsed = ev->kind == RECEIPT_EV_LAPSED && cur->state == RECEIPT_SENT;
@@ -211,6 +220,74 @@ void __wrap_board_leave(struct board *board, const struct route_policy *route, s
     if (bug_is_planted(world_now(), BUG_LEAKED_TICKET) && end == BOARD_UNKNOWN)
         ticket->held = false;
     __real_board_leave(board, route, owner, end, now_ticks, ticket);
+}
+
+/* ---- attempts after the first ---- */
+
+struct retry_verdict __real_retry_judge(const struct route_policy *route,
+                                        const struct retry_facts *facts);
+struct retry_verdict __wrap_retry_judge(const struct route_policy *route,
+                                        const struct retry_facts *facts);
+struct retry_pass __real_retry_ask(const struct retry_policy *policy,
+                                   const struct retry_budget *budget, int64_t now_ms);
+struct retry_pass __wrap_retry_ask(const struct retry_policy *policy,
+                                   const struct retry_budget *budget, int64_t now_ms);
+bool __real_retry_may_resend(const struct route_policy *route, int64_t first_sent_ms,
+                             int64_t at_ms);
+bool __wrap_retry_may_resend(const struct route_policy *route, int64_t first_sent_ms,
+                             int64_t at_ms);
+struct cancel_verdict __real_cancel_judge(const struct receipt *cur, int64_t now_ms,
+                                          int64_t until_ms);
+struct cancel_verdict __wrap_cancel_judge(const struct receipt *cur, int64_t now_ms,
+                                          int64_t until_ms);
+
+struct retry_verdict __wrap_retry_judge(const struct route_policy *route,
+                                        const struct retry_facts *facts)
+{
+    const struct world *world = world_now();
+    struct retry_facts other = *facts;
+    struct retry_budget budget = *facts->budget;
+    other.budget = &budget;
+    if (bug_is_planted(world, BUG_RETRY_EARLY))
+        other.retry_after_ms = 0;
+    if (bug_is_planted(world, BUG_BUDGET_FREE))
+        budget = (struct retry_budget){.window_ms = facts->now_ms, .attempts = 1};
+    bool is_lost = facts->event == RECEIPT_EV_LOST && route->retry.is_on;
+    if (is_lost && bug_is_planted(world, BUG_RETRY_LOST))
+        return (struct retry_verdict){.next = RETRY_RESEND, .reason = "planted"};
+    return __real_retry_judge(route, &other);
+}
+
+struct retry_pass __wrap_retry_ask(const struct retry_policy *policy,
+                                   const struct retry_budget *budget, int64_t now_ms)
+{
+    struct retry_pass pass = __real_retry_ask(policy, budget, now_ms);
+    bool is_spent = pass.gate == RETRY_SPENT;
+    if (bug_is_planted(world_now(), is_spent ? BUG_BUDGET_FREE : BUG_RETRY_EARLY))
+        return (struct retry_pass){.gate = RETRY_OPEN};
+    return pass;
+}
+
+bool __wrap_retry_may_resend(const struct route_policy *route, int64_t first_sent_ms, int64_t at_ms)
+{
+    bool ignores =
+        route->retry.is_on && (bug_is_planted(world_now(), BUG_RETRY_LOST) ||
+                               (route->passes_key && bug_is_planted(world_now(), BUG_WINDOW_FREE)));
+    return ignores || __real_retry_may_resend(route, first_sent_ms, at_ms);
+}
+
+struct cancel_verdict __wrap_cancel_judge(const struct receipt *cur, int64_t now_ms,
+                                          int64_t until_ms)
+{
+    struct cancel_verdict verdict = __real_cancel_judge(cur, now_ms, until_ms);
+    if (cur->state != RECEIPT_SENT || !bug_is_planted(world_now(), BUG_CANCEL_SENT))
+        return verdict;
+    verdict = (struct cancel_verdict){.says = CANCEL_STOPPED, .changes = true, .next = *cur};
+    verdict.next.state = RECEIPT_CANCELLED;
+    verdict.next.version++;
+    verdict.next.lease_until_ms = 0;
+    verdict.next.expire_ms = until_ms;
+    return verdict;
 }
 
 int64_t __wrap_flow_now_ticks(const struct flow *flow)

@@ -25,11 +25,18 @@ static struct http_head *make_head(struct client *client, const char *path)
     struct span body;
     char text[HEAD_BYTES];
     const char *prefer = draw_chance(world, 150) ? "Prefer: wait=2\r\n" : "";
+    if (world->plan.defers != DEFER_NEVER && draw_chance(world, 500))
+        prefer = draw_chance(world, 300) ? "Prefer: respond-async, wait=1\r\n"
+                                         : "Prefer: respond-async\r\n";
     int len = snprintf(text, sizeof(text),
                        "POST %s HTTP/1.1\r\nHost: sim\r\nIdempotency-Key: \"%.*s\"\r\n"
                        "Content-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
                        path, (int)client->identity->key.len, client->identity->key.ptr, prefer,
                        client->body_len);
+    if (client->cancels[0] != '\0')
+        len = snprintf(text, sizeof(text),
+                       "POST /.recibo/operations/%s/cancel HTTP/1.1\r\nHost: sim\r\n\r\n",
+                       client->cancels);
     gw_assert(len > 0 && (size_t)len < sizeof(text));
     struct span bytes = span_of(text, (size_t)len);
     http1_parser_init(&parser, HTTP1_REQUESTS, &limits);
@@ -103,6 +110,20 @@ static void ask(struct world *world, struct process *process)
     timer_set(world, &client->connect_timer, 0);
 }
 
+void caller_was_promised(const struct client *client, struct span operation_id)
+{
+    struct world *world = client->world;
+    if (operation_id.len != OPERATION_ID_BYTES || !draw_chance(world, 300))
+        return;
+    struct client *other = client_new(world, client->process);
+    if (other == NULL)
+        return;
+    other->identity = client->identity;
+    other->space = client->space;
+    memcpy(other->cancels, operation_id.ptr, OPERATION_ID_BYTES);
+    timer_set(world, &other->connect_timer, draw_delay(world, 1000));
+}
+
 /* The worker has accepted the connection and read the head. */
 static void connects(void *ctx)
 {
@@ -115,9 +136,10 @@ static void connects(void *ctx)
         return;
     }
     world->counts[COUNT_CALLS]++;
-    world_say(world, "caller %llu asks %s key %.*s body %u at worker %u",
-              (unsigned long long)client->id, paths[client->space], (int)client->identity->key.len,
-              client->identity->key.ptr, client->variant, client->worker->index);
+    world_say(world, "caller %llu %s %s key %.*s body %u at worker %u",
+              (unsigned long long)client->id, client->cancels[0] == '\0' ? "asks" : "cancels",
+              paths[client->space], (int)client->identity->key.len, client->identity->key.ptr,
+              client->variant, client->worker->index);
     client->start_ticks = client->applied_ticks = world->ticks;
     client->flow = flow;
     flow->client = client;

@@ -11,7 +11,7 @@
 
 static const struct version no_version = {.receipt = {.state = RECEIPT_ABSENT}};
 
-static const struct version *last_of(const struct identity *identity)
+const struct version *check_last(const struct identity *identity)
 {
     return identity->version_count == 0 ? &no_version
                                         : &identity->versions[identity->version_count - 1];
@@ -20,67 +20,6 @@ static const struct version *last_of(const struct identity *identity)
 static const char *state_of(const struct version *version)
 {
     return receipt_state_name(version->receipt.state);
-}
-
-/* ---- attempts ---- */
-
-struct attempt *check_attempt(struct world *world, uint64_t token)
-{
-    for (uint32_t i = 0; i < SIM_IDENTITIES; i++)
-        for (struct attempt *a = world->identities[i].attempts; a != NULL; a = a->older)
-            if (a->token == token)
-                return a;
-    return NULL;
-}
-
-static void add_attempt(struct world *world, struct identity *identity,
-                        const struct receipt *receipt)
-{
-    uint64_t token = receipt->token;
-    if (check_attempt(world, token) != NULL)
-        world_fail(world, "a token was used for two claims");
-    struct attempt *attempt = calloc(1, sizeof(*attempt));
-    gw_assert(attempt != NULL);
-    attempt->identity = identity;
-    attempt->token = token;
-    attempt->life = identity->life;
-    attempt->claimed_ticks = world->ticks;
-    attempt->lease_until_ticks = world->ticks + receipt->lease_until_ms - world_wall(world);
-    attempt->older = identity->attempts;
-    gw_buf_init(&attempt->body, 16384);
-    identity->attempts = attempt;
-}
-
-void check_start(struct world *world, const struct flow *flow)
-{
-    const struct attempt *attempt = check_attempt(world, flow->attempt.token);
-    if (attempt == NULL)
-        world_fail(world, "an attempt is sent whose claim is not committed");
-    /* Where the wall clock jumps, its lease cannot be told in ticks. */
-    else if (!world->plan.clock_steps && world->ticks > attempt->lease_until_ticks)
-        world_fail(world, "an attempt is sent after its own lease");
-}
-
-/* Of two attempts of one operation that ran, the older one must have been called not
- * executed by an operator who was free to say so. */
-void check_run(struct world *world, struct attempt *attempt)
-{
-    if (attempt->ran)
-        world_fail(world, "one attempt ran twice");
-    attempt->ran = true;
-    attempt->will_run = false;
-    bool is_newer = true; /* the list begins with the newest */
-    for (const struct attempt *a = attempt->identity->attempts; a != NULL; a = a->older) {
-        if (a == attempt) {
-            is_newer = false;
-            continue;
-        }
-        bool older_is_excused = is_newer ? attempt->excused : a->excused;
-        if (a->life == attempt->life && a->ran && !older_is_excused)
-            world_fail(world, "key %.*s of %.*s ran twice", (int)attempt->identity->key.len,
-                       attempt->identity->key.ptr, (int)attempt->identity->owner.len,
-                       attempt->identity->owner.ptr);
-    }
 }
 
 /* ---- what may follow what ---- */
@@ -120,25 +59,91 @@ static void fail_move(struct world *world, const struct identity *identity,
                state_of(next), why);
 }
 
+static void check_release(struct world *world, struct identity *identity, const struct version *old,
+                          const struct version *next);
+
+/* The same operation, and what it was left room for another attempt. */
+static bool may_go_on(const struct world *world, const struct version *old,
+                      const struct version *next)
+{
+    switch (old->receipt.state) {
+    case RECEIPT_RELEASED:
+        return true;
+    case RECEIPT_DEFERRED:
+        return next->receipt.state == RECEIPT_SENT;
+    case RECEIPT_UNKNOWN:
+        return world->plan.dedups && world->plan.retries && next->receipt.state == RECEIPT_SENT &&
+               (next->receipt.marks & RECEIPT_RESENT) != 0;
+    case RECEIPT_SENT: /* refused, and claimed ahead in the same commit */
+        return world->plan.retries && next->receipt.state == RECEIPT_CLAIMED;
+    case RECEIPT_ABSENT:
+    case RECEIPT_CLAIMED:
+    case RECEIPT_COMPLETED:
+    case RECEIPT_CANCELLED:
+    case RECEIPT_ABANDONED:
+    case RECEIPT_EXPIRED:
+    case RECEIPT_STATE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static bool is_same_operation(const struct version *old, const struct version *next)
+{
+    return old->receipt.state != RECEIPT_ABSENT &&
+           strcmp(old->operation_id, next->operation_id) == 0;
+}
+
+/* What the record of a refusal asks for counts from now on. */
+static void note_wish(struct identity *identity, const struct attempt *attempt)
+{
+    if (attempt != NULL && attempt->wish_ms > 0)
+        identity->not_before_ticks = attempt->wished_ticks + attempt->wish_ms;
+}
+
+static void check_first(struct world *world, struct identity *identity, const struct version *old,
+                        const struct version *next)
+{
+    if (!check_is_over(world, old))
+        fail_move(world, identity, old, next, "a new operation before the old one is over");
+    world->counts[COUNT_RENEWALS] += identity->life > 0;
+    identity->life += old->receipt.state != RECEIPT_ABSENT;
+    identity->not_before_ticks = 0;
+    if (is_same_operation(old, next))
+        fail_move(world, identity, old, next, "a new operation has the id of the old one");
+}
+
 static void check_claim(struct world *world, struct identity *identity, const struct version *old,
                         struct version *next)
 {
-    if (next->receipt.state != RECEIPT_SENT)
+    enum receipt_state to = next->receipt.state;
+    if (to != RECEIPT_SENT && !(to == RECEIPT_CLAIMED && world->plan.retries))
         fail_move(world, identity, old, next, "a claim that is not SENT");
-    if (next->receipt.attempt > 1) {
-        if (old->receipt.state != RECEIPT_RELEASED)
-            fail_move(world, identity, old, next, "claimed again, and was not free");
+    if (!is_same_operation(old, next)) {
+        check_first(world, identity, old, next);
+    } else if (!may_go_on(world, old, next)) {
+        fail_move(world, identity, old, next, "claimed again, and was not free");
     } else {
-        if (!check_is_over(world, old))
-            fail_move(world, identity, old, next, "a new operation before the old one is over");
-        world->counts[COUNT_RENEWALS] += identity->life > 0;
-        identity->life += old->receipt.state != RECEIPT_ABSENT;
-        if (old->receipt.state != RECEIPT_ABSENT &&
-            strcmp(old->operation_id, next->operation_id) == 0)
-            fail_move(world, identity, old, next, "a new operation has the id of the old one");
+        if ((old->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0)
+            fail_move(world, identity, old, next, "claimed after somebody asked to cancel");
+        if (old->receipt.state == RECEIPT_SENT) {
+            check_release(world, identity, old, next);
+            note_wish(identity, check_attempt(world, old->receipt.token));
+        }
     }
     next->life = identity->life;
-    add_attempt(world, identity, &next->receipt);
+    check_add_attempt(world, identity, &next->receipt);
+}
+
+/* The key is taken for later: nothing is leased, and nothing sent. */
+static void check_promise(struct world *world, struct identity *identity, const struct version *old,
+                          struct version *next)
+{
+    world->counts[COUNT_PROMISES]++;
+    if (world->plan.defers == DEFER_NEVER)
+        fail_move(world, identity, old, next, "no route defers");
+    check_first(world, identity, old, next);
+    next->life = identity->life;
 }
 
 /* ---- what the rows know ---- */
@@ -180,19 +185,6 @@ static void forgive(struct identity *identity, bool is_forgiven)
     for (struct attempt *a = identity->attempts; a != NULL; a = a->older)
         if (a->life == identity->life)
             a->is_forgiven = is_forgiven && a->is_known;
-}
-
-uint64_t check_find_run(struct world *world, const char *operation_id)
-{
-    for (uint32_t i = 0; i < SIM_IDENTITIES; i++) {
-        const struct identity *identity = &world->identities[i];
-        if (strcmp(last_of(identity)->operation_id, operation_id) != 0)
-            continue;
-        for (const struct attempt *a = identity->attempts; a != NULL; a = a->older)
-            if (a->life == identity->life && a->run_id != 0)
-                return a->run_id;
-    }
-    return 0;
 }
 
 /* Has a probe's finding come with this version? */
@@ -250,6 +242,24 @@ static void check_found(struct world *world, const struct identity *identity,
     fail_move(world, identity, old, next, "by a probe, and no attempt ran so");
 }
 
+/* Where the upstream deduplicates, the answer of an earlier sending is the operation's. */
+static const struct attempt *
+whose_answer(const struct world *world, const struct identity *identity, const struct version *next)
+{
+    const struct attempt *own = NULL;
+    for (const struct attempt *a = identity->attempts; a != NULL; a = a->older) {
+        bool is_own = a->token == next->receipt.token;
+        own = is_own ? a : own;
+        bool may_be = is_own || (world->plan.dedups && a->life == identity->life);
+        bool is_same =
+            !next->answer_kept || (a->status == next->answer_status &&
+                                   span_equal(gw_buf_span(&a->body), gw_buf_span(&next->answer)));
+        if (may_be && a->answered && a->ran && is_same)
+            return a;
+    }
+    return own;
+}
+
 static void check_completion(struct world *world, struct identity *identity,
                              const struct version *old, const struct version *next)
 {
@@ -259,7 +269,7 @@ static void check_completion(struct world *world, struct identity *identity,
     }
     if ((next->receipt.marks & RECEIPT_SETTLED) != 0)
         return; /* the answer, if there is one, is the operator's */
-    const struct attempt *attempt = check_attempt(world, next->receipt.token);
+    const struct attempt *attempt = whose_answer(world, identity, next);
     if (attempt == NULL || attempt->life != identity->life)
         fail_move(world, identity, old, next, "by an attempt that is not its own");
     else if (!attempt->ran || !attempt->answered)
@@ -269,7 +279,8 @@ static void check_completion(struct world *world, struct identity *identity,
               !span_equal(gw_buf_span(&attempt->body), gw_buf_span(&next->answer))))
         fail_move(world, identity, old, next, "with another answer than the attempt's own");
     bool was_decided =
-        old->receipt.state == RECEIPT_RELEASED || old->receipt.state == RECEIPT_ABANDONED;
+        old->receipt.state == RECEIPT_RELEASED || old->receipt.state == RECEIPT_DEFERRED ||
+        old->receipt.state == RECEIPT_CANCELLED || old->receipt.state == RECEIPT_ABANDONED;
     if (was_decided && (next->receipt.marks & RECEIPT_CONTRADICTED) == 0)
         fail_move(world, identity, old, next, "against a verdict, and is not marked so");
 }
@@ -302,6 +313,59 @@ static void check_reopen(struct world *world, struct identity *identity, const s
         attempt->excused = false;
 }
 
+static bool says_it_did_not_run(enum receipt_state state)
+{
+    return state == RECEIPT_RELEASED || state == RECEIPT_CANCELLED || state == RECEIPT_DEFERRED;
+}
+
+/* To RELEASED, CANCELLED or DEFERRED: by a refusal, a verdict, a lapse or a cancel. What
+ * was promised is never just free. */
+static bool check_not_run(struct world *world, struct identity *identity, const struct version *old,
+                          const struct version *next)
+{
+    enum receipt_state from = old->receipt.state, to = next->receipt.state;
+    bool was_promised = (old->receipt.marks & RECEIPT_PROMISED) != 0;
+    bool was_told_to_stop = (old->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0;
+    if (to == RECEIPT_RELEASED && was_promised)
+        fail_move(world, identity, old, next, "it was promised, and is released without a word");
+    if (to == RECEIPT_DEFERRED && (next->receipt.marks & RECEIPT_PROMISED) == 0)
+        fail_move(world, identity, old, next, "deferred, and nobody was promised it");
+    if (to == RECEIPT_CANCELLED && from == RECEIPT_SENT && !was_told_to_stop && !was_promised)
+        fail_move(world, identity, old, next, "nobody asked to cancel it");
+    if (from == RECEIPT_SENT || from == RECEIPT_UNKNOWN || from == RECEIPT_CLAIMED)
+        check_release(world, identity, old, next);
+    if (from == RECEIPT_SENT || from == RECEIPT_UNKNOWN)
+        note_wish(identity, check_attempt(world, old->receipt.token));
+    world->counts[COUNT_PROMISES] += from == RECEIPT_RELEASED && to == RECEIPT_DEFERRED;
+    world->counts[COUNT_CANCELS] += to == RECEIPT_CANCELLED;
+    switch (from) {
+    case RECEIPT_SENT:
+    case RECEIPT_UNKNOWN:
+        return true;
+    case RECEIPT_CLAIMED:
+        return world->plan.retries;
+    case RECEIPT_RELEASED:
+        return to == RECEIPT_DEFERRED && !was_told_to_stop;
+    case RECEIPT_DEFERRED:
+        return to == RECEIPT_CANCELLED;
+    case RECEIPT_ABSENT:
+    case RECEIPT_COMPLETED:
+    case RECEIPT_CANCELLED:
+    case RECEIPT_ABANDONED:
+    case RECEIPT_EXPIRED:
+    case RECEIPT_STATE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void renew_lease(struct world *world, const struct receipt *receipt)
+{
+    struct attempt *attempt = check_attempt(world, receipt->token);
+    if (attempt != NULL)
+        attempt->lease_until_ticks = world->ticks + receipt->lease_until_ms - world_wall(world);
+}
+
 static void check_same_attempt(struct world *world, struct identity *identity,
                                const struct version *old, const struct version *next)
 {
@@ -314,7 +378,7 @@ static void check_same_attempt(struct world *world, struct identity *identity,
         return;
     }
     bool is_spoken_against = is_known_to_have_run(identity) || is_found(old, next, PROBE_EXECUTED);
-    if (to == RECEIPT_UNKNOWN && from == RECEIPT_RELEASED && is_spoken_against) {
+    if (to == RECEIPT_UNKNOWN && says_it_did_not_run(from) && is_spoken_against) {
         legal = (next->receipt.marks & RECEIPT_CONTRADICTED) != 0;
     } else if (to == RECEIPT_UNKNOWN && from != RECEIPT_SENT) {
         check_reopen(world, identity, old, next);
@@ -323,15 +387,18 @@ static void check_same_attempt(struct world *world, struct identity *identity,
         legal = true;
     } else if (to == RECEIPT_COMPLETED) {
         check_completion(world, identity, old, next);
-        legal = from == RECEIPT_SENT || from == RECEIPT_UNKNOWN || from == RECEIPT_RELEASED ||
+        legal = from == RECEIPT_SENT || from == RECEIPT_UNKNOWN || says_it_did_not_run(from) ||
                 from == RECEIPT_ABANDONED;
-    } else if (to == RECEIPT_RELEASED) {
-        check_release(world, identity, old, next);
-        legal = from == RECEIPT_SENT || from == RECEIPT_UNKNOWN;
+    } else if (says_it_did_not_run(to)) {
+        legal = check_not_run(world, identity, old, next);
+    } else if (to == RECEIPT_SENT) {
+        legal = from == RECEIPT_CLAIMED;
+        renew_lease(world, &next->receipt);
     } else if (to == RECEIPT_ABANDONED) {
         legal = from == RECEIPT_UNKNOWN;
     } else if (to == RECEIPT_EXPIRED) {
-        legal = from == RECEIPT_COMPLETED && world->wall_high >= old->receipt.expire_ms;
+        legal = (from == RECEIPT_COMPLETED || from == RECEIPT_CANCELLED) &&
+                world->wall_high >= old->receipt.expire_ms;
         if (next->receipt.expire_ms != old->receipt.expire_ms + world->plan.tombstone_ms)
             fail_move(world, identity, old, next, "its tombstone has not the route's length");
     }
@@ -346,18 +413,20 @@ static bool has_come_to_rest(const struct version *next)
 
 static void check_move(struct world *world, struct identity *identity, struct version *next)
 {
-    const struct version *old = last_of(identity);
+    const struct version *old = check_last(identity);
     next->life = identity->life;
     if (next->receipt.state == RECEIPT_ABSENT) {
         if (!check_is_over(world, old))
             fail_move(world, identity, old, next, "it vanished before its time");
         identity->life++;
+    } else if (next->receipt.state == RECEIPT_DEFERRED && !is_same_operation(old, next)) {
+        check_promise(world, identity, old, next);
     } else if (old->receipt.state == RECEIPT_ABSENT || next->receipt.token != old->receipt.token) {
         check_claim(world, identity, old, next);
     } else {
         check_same_attempt(world, identity, old, next);
     }
-    if (next->receipt.state == RECEIPT_RELEASED && is_known_to_have_run(identity))
+    if (says_it_did_not_run(next->receipt.state) && is_known_to_have_run(identity))
         fail_move(world, identity, old, next, "it is free, and an answer on record says it ran");
     bool moved = old->receipt.state != next->receipt.state;
     if (moved && has_come_to_rest(next))
@@ -437,7 +506,7 @@ void check_commit(struct world *world)
         if (identity->owner.len == 0)
             continue;
         const struct store_row *row = find_row(world, identity);
-        if (!is_as_before(last_of(identity), row))
+        if (!is_as_before(check_last(identity), row))
             add_version(world, identity, row);
     }
 }

@@ -144,6 +144,9 @@ static void apply(struct store *store, struct store_op *op)
     if (op->kind == STORE_SCAN && op->in.scan.kind == SCAN_LAPSED &&
         bug_is_planted(world, BUG_LEASE_ALIVE))
         op->out.row_count = 0;
+    if (op->kind == STORE_SCAN && op->in.scan.kind == SCAN_DUE &&
+        bug_is_planted(world, BUG_NEVER_DUE))
+        op->out.row_count = 0;
     note_applied(store, op);
     if (op->kind != STORE_SCAN || op->out.row_count > 0)
         world_say(world, "    store: %s, found %d", op_words[op->kind], (int)op->out.found);

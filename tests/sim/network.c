@@ -60,6 +60,8 @@ static void draw_answer(struct world *world, struct delivery *delivery)
     if (is_refused) {
         delivery->runs = false;
         delivery->status = refused[draw_below(world, GW_COUNT(refused))];
+        if (world->plan.retries && delivery->status == 429 && draw_chance(world, 400))
+            delivery->wish_s = (uint32_t)draw_between(world, 1, 6);
     } else if (kind < 150) {
         delivery->runs = false;
         delivery->is_refusal = true;
@@ -96,6 +98,23 @@ static int64_t draw_landing(struct world *world)
 
 static void comes_back(void *ctx);
 
+/* The same key within the window: nothing runs, and the answer tells of the first run. */
+static bool remembers(struct delivery *delivery)
+{
+    struct world *world = delivery->world;
+    struct attempt *attempt = delivery->attempt;
+    if (!world->plan.dedups)
+        return false;
+    const struct attempt *first = check_remembered(attempt, world->ticks - SIM_DEDUP_WINDOW_MS);
+    if (first == NULL)
+        return false;
+    delivery->run_id = attempt->run_id = first->run_id;
+    attempt->ran_ticks = first->ran_ticks;
+    attempt->ran = true;
+    attempt->will_run = false;
+    return true;
+}
+
 static void lands(void *ctx)
 {
     struct delivery *delivery = ctx;
@@ -103,12 +122,16 @@ static void lands(void *ctx)
     struct attempt *attempt = delivery->attempt;
     if (!delivery->lands) {
         delivery->back = draw_chance(world, 500) ? BACK_RESET : BACK_SILENT;
+    } else if (delivery->runs && attempt != NULL && remembers(delivery)) {
+        world_say(world, "  the upstream knows the key of attempt %llx: run %" PRIu64,
+                  (unsigned long long)attempt->token >> 40, delivery->run_id);
     } else if (delivery->runs && attempt != NULL) {
         delivery->run_id = ++world->run_id;
         world->counts[COUNT_RUNS]++;
         world_say(world, "  the upstream RUNS attempt %llx: run %" PRIu64,
                   (unsigned long long)attempt->token >> 40, delivery->run_id);
         attempt->run_id = delivery->run_id;
+        attempt->ran_ticks = world->ticks;
         check_run(world, attempt);
     } else if (delivery->is_question) {
         delivery->run_id = check_find_run(world, delivery->operation_id);
@@ -250,15 +273,22 @@ void network_make_answer(const struct delivery *delivery, struct upstream_answer
     struct gw_buf out;
     gw_buf_init(&out, 8192);
     struct span body = answer_body(delivery, &out);
+    char wish[64] = "";
+    if (delivery->wish_s > 0)
+        (void)snprintf(wish, sizeof(wish), "Retry-After: %u\r\n", delivery->wish_s); /* fits */
     int len =
         delivery->status == 204
             ? snprintf(head, sizeof(head), "HTTP/1.1 204 No Content\r\nX-Run: %" PRIu64 "\r\n\r\n",
                        delivery->run_id)
             : snprintf(head, sizeof(head),
                        "HTTP/1.1 %u Sim\r\nContent-Type: application/json\r\nX-Run: %" PRIu64
-                       "\r\nContent-Length: %zu\r\n\r\n",
-                       delivery->status, delivery->run_id, body.len);
+                       "\r\n%sContent-Length: %zu\r\n\r\n",
+                       delivery->status, delivery->run_id, wish, body.len);
     gw_assert(len > 0 && (size_t)len < sizeof(head));
+    if (delivery->attempt != NULL && delivery->wish_s > 0) {
+        delivery->attempt->wish_ms = (int64_t)delivery->wish_s * 1000;
+        delivery->attempt->wished_ticks = delivery->world->ticks;
+    }
     ret->head = parse_head(span_of(head, (size_t)len));
     fill_body(&ret->body, delivery->call->options.memory_max, body);
     gw_buf_fini(&out);

@@ -40,6 +40,7 @@ struct delivery {
     uint16_t status;
     size_t padding;
     bool is_refusal; /* said in the body */
+    uint32_t wish_s; /* Retry-After; 0: none */
     uint64_t run_id;
     bool is_question; /* a probe: for the operation below */
     char operation_id[OPERATION_ID_BYTES + 1];

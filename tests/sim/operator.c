@@ -305,6 +305,40 @@ static void ask_upstream(struct operator_call *made, const struct store_row *row
     call_probe(&made->call);
 }
 
+/* By an operator; an owner's wish goes the same way. */
+static void stop_or_hurry(struct operator_call *made, const struct store_row *row)
+{
+    static const char body[] = "{\"note\":\"changed my mind\"}";
+    bool hurries = row->receipt.state == RECEIPT_DEFERRED && draw_chance(made->admin.world, 500);
+    memcpy(made->parameter, row->operation_id, sizeof(made->parameter));
+    made->call.parameter = span_of(made->parameter, OPERATION_ID_BYTES);
+    made->call.body = span_of(body, sizeof(body) - 1);
+    world_say(made->admin.world, "operator %s key %.*s", hurries ? "lets run" : "cancels",
+              (int)row->key.len, row->key.ptr);
+    if (hurries)
+        call_run_now(&made->call);
+    else
+        call_cancel(&made->call);
+}
+
+/* One of the rows, where there is something to stop. */
+static bool stops_one(struct world *world, struct process *process)
+{
+    const struct store_row *row;
+    for (size_t i = 0; i < SIM_IDENTITIES && (row = disk_row(world, i)) != NULL; i++) {
+        bool is_open = receipt_is_leased(row->receipt.state) ||
+                       row->receipt.state == RECEIPT_DEFERRED ||
+                       row->receipt.state == RECEIPT_RELEASED;
+        if (!draw_chance(world, is_open ? 400 : 20))
+            continue;
+        struct operator_call *made = call_new(world, process);
+        if (made != NULL)
+            stop_or_hurry(made, row);
+        return true;
+    }
+    return false;
+}
+
 void operator_acts(struct world *world)
 {
     struct process *process = world->processes[0];
@@ -316,6 +350,9 @@ void operator_acts(struct world *world)
             pause_route(made, draw_chance(world, 700));
         return;
     }
+    bool may_stop = world->plan.retries || world->plan.defers != DEFER_NEVER;
+    if (may_stop && draw_chance(world, 300) && stops_one(world, process))
+        return;
     const struct store_row *row;
     for (size_t i = 0; i < SIM_IDENTITIES && (row = disk_row(world, i)) != NULL; i++) {
         enum receipt_state state = row->receipt.state;

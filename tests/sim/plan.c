@@ -10,6 +10,18 @@
 #define OVERLAPS_EVERY 8
 #define PROBES_EVERY   3 /* likewise without a draw */
 
+/* Likewise: a third of the stories, in some of which the upstream deduplicates, too. */
+static void let_routes_try_again(struct plan *plan, uint64_t seed)
+{
+    if (seed % 3 != 2)
+        return;
+    plan->retries = seed % 24 != 17;
+    /* Where clocks jump or bytes come late, no window holds. */
+    plan->dedups = (seed % 12 == 8 || seed % 24 == 5) && !plan->rude_network && !plan->clock_steps;
+    if (seed % 6 == 5)
+        plan->defers = seed % 12 == 11 ? DEFER_ALWAYS : DEFER_PREFER;
+}
+
 /* Every so many seeds, without a draw, so that the other stories stay as they are: the key
  * is freed by force while an attempt is listened to, and the next one is refused. */
 static void let_attempts_meet(struct plan *plan)
@@ -73,7 +85,24 @@ void plan_draw(struct world *world)
     if (world->options.seed % OVERLAPS_EVERY == OVERLAPS_EVERY / 2)
         let_attempts_meet(plan);
     plan->probes = world->options.seed % PROBES_EVERY == 1;
+    let_routes_try_again(plan, world->options.seed);
     plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
+}
+
+static void add_attempts(struct gw_buf *out, const struct plan *plan)
+{
+    static const char *const words[] = {"never", "prefer", "always"};
+    /* The buffer is asked once at the end. */
+    if (plan->retries)
+        (void)gw_buf_print(out,
+                           "    retry: {when: [not_sent, 429, rules], attempts: %d, within: %dms, "
+                           "backoff: {base: 200ms, max: 4s}, wait_at_most: 1s}\n",
+                           SIM_ATTEMPTS_MAX, SIM_WINDOW_MS);
+    if (plan->dedups)
+        (void)gw_buf_print(out, "    upstream_idempotency: {window: %dms}\n", SIM_DEDUP_WINDOW_MS);
+    if (plan->defers != DEFER_NEVER)
+        (void)gw_buf_print(out, "    defer: {when: %s, max_age: 60s, concurrency: 2}\n",
+                           words[plan->defers]);
 }
 
 static void add_route(struct gw_buf *out, const struct plan *plan, const char *head)
@@ -120,6 +149,7 @@ static void add_route(struct gw_buf *out, const struct plan *plan, const char *h
                                 "      response: {status: 201, body: {from: \"\"}}\n"
                                 "      absent_is: proof\n"
                                 "      every: 1s\n");
+    add_attempts(out, plan);
     (void)gw_buf_print(out, "    breaker: %s\n",
                        plan->breaker ? "{unknowns: 3, share: 20%, overdue: 500ms, in: 5s}"
                                      : "none");

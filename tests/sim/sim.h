@@ -76,6 +76,9 @@ struct plan {
     bool is_short_of_memory;
     size_t flow_bytes;  /* memory of one flow */
     uint32_t flows_max; /* of a worker */
+    bool retries;       /* the routes try again what did not run */
+    uint32_t defers;    /* enum defer_when of the routes */
+    bool dedups;        /* the upstream remembers keys for a while, and the routes say so */
     bool probes;        /* the routes ask what became of lost calls, and take absence for a proof */
     bool long_gaps;     /* hours without a call: retention and tombstones end */
     bool recovers_late; /* callers are served while the dead leases are still found */
@@ -99,7 +102,10 @@ struct attempt {
     bool is_known;    /* its answer is in the row's evidence, and says that it ran */
     bool is_forgiven; /* ... and an operator has freed the key since all the same */
     bool answered;    /* the answer below was made */
-    uint64_t run_id;  /* 0: it did not run */
+    bool was_started; /* a call of it was begun */
+    int64_t started_ticks, ran_ticks;
+    int64_t wish_ms, wished_ticks; /* its refusal's Retry-After, and when that came */
+    uint64_t run_id;               /* 0: it did not run */
     uint16_t status;
     struct gw_buf body;
 };
@@ -124,8 +130,12 @@ struct identity {
     uint32_t version_count, version_cap;
     uint32_t life; /* counts the operations that the key has been */
     struct attempt *attempts;
-    int64_t moved_ticks; /* when it last came to rest */
+    int64_t moved_ticks;      /* when it last came to rest */
+    int64_t not_before_ticks; /* a refusal on record asks for no attempt before */
 };
+#define SIM_ATTEMPTS_MAX    3 /* of a window, by the configuration of plan.c */
+#define SIM_WINDOW_MS       20000
+#define SIM_DEDUP_WINDOW_MS 20000
 
 /* ---- caller.c ---- */
 struct client {
@@ -145,8 +155,11 @@ struct client {
     struct sim_timer connect_timer, body_timer, leave_timer, write_timer;
     char body[96];
     size_t body_len;
+    char cancels[OPERATION_ID_BYTES + 1]; /* the operation that he asks to cancel; empty: none */
 };
-void caller_arrives(void *ctx);          /* the world's timer */
+void caller_arrives(void *ctx); /* the world's timer */
+/* He was told 202, and may think better of it. */
+void caller_was_promised(const struct client *client, struct span operation_id);
 void caller_dies(struct client *client); /* its process is gone */
 void caller_free(struct client *client);
 extern const struct client_ops caller_ops;
@@ -255,11 +268,17 @@ bool operator_is_busy(const struct world *world);
 
 /* ---- check.c, told.c: the checkers ---- */
 void check_commit(struct world *world); /* the rows as they stand after a commit */
+/* The newest version of a key's row. */
+const struct version *check_last(const struct identity *identity);
+void check_add_attempt(struct world *world, struct identity *identity,
+                       const struct receipt *receipt);
 struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: never committed */
 void check_start(struct world *world, const struct flow *flow);     /* a call is about to begin */
 void check_run(struct world *world, struct attempt *attempt); /* the upstream carries it out */
 /* What the upstream finds when it is asked for an operation: a run; 0: none. */
 uint64_t check_find_run(struct world *world, const char *operation_id);
+/* The run that the upstream remembers of this key; NULL: none. */
+const struct attempt *check_remembered(const struct attempt *attempt, int64_t since_ticks);
 /* Time has run out for what the key was: it may become another operation. */
 bool check_is_over(const struct world *world, const struct version *version);
 bool check_same_answer(const struct version *a, const struct version *b);
@@ -315,6 +334,9 @@ enum sim_count {
     COUNT_VERDICTS,
     COUNT_RENEWALS,
     COUNT_FINDINGS,
+    COUNT_RETRIES,
+    COUNT_PROMISES,
+    COUNT_CANCELS,
     COUNT_SIM,
 };
 /* true: the story ended well. */

@@ -78,14 +78,23 @@ static bool fits_state(const struct told *told, const struct version *version)
         return told->is_problem ? state == RECEIPT_COMPLETED && !version->answer_kept
                                 : fits_answer(told, version);
     if (is_outcome(told, "pending"))
-        return state == RECEIPT_SENT;
+        return receipt_is_leased(state);
+    if (is_outcome(told, "deferred"))
+        return told->status == 202 && state == RECEIPT_DEFERRED;
+    if (is_outcome(told, "released") || is_outcome(told, "exhausted"))
+        return state == RECEIPT_RELEASED;
+    if (is_outcome(told, "cancelled"))
+        return state == RECEIPT_CANCELLED ||
+               (state == RECEIPT_RELEASED &&
+                (version->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0);
     if (is_outcome(told, "unknown"))
         return state == RECEIPT_UNKNOWN;
     if (is_outcome(told, "abandoned"))
         return state == RECEIPT_ABANDONED;
     if (is_outcome(told, "expired"))
         return state == RECEIPT_EXPIRED ||
-               (state == RECEIPT_COMPLETED && world->wall_high >= version->receipt.expire_ms);
+               ((state == RECEIPT_COMPLETED || state == RECEIPT_CANCELLED) &&
+                world->wall_high >= version->receipt.expire_ms);
     if (is_outcome(told, "mismatch"))
         return state != RECEIPT_ABSENT;
     return false;
@@ -127,7 +136,8 @@ static void check_own(const struct told *told, uint64_t token)
                  !span_equal(gw_buf_span(&attempt->body), told->body))
             fail(told, "and that is not the upstream's answer");
     } else if (is_outcome(told, "released")) {
-        if (find_attempt(told, token, RECEIPT_RELEASED) == NULL)
+        /* What was claimed ahead and given back was no attempt of his yet. */
+        if (find_attempt(told, token, RECEIPT_RELEASED) == NULL && find_state(told) == NULL)
             fail(told, "before it is on record");
     }
 }
@@ -226,10 +236,13 @@ static void check_what(const struct told *told)
     /* A claim that lost the race, or a lapse found on the way, is no attempt of his. */
     if (token != 0 && check_attempt(world, token) == NULL)
         token = 0;
-    if (is_outcome(told, "executed") || is_outcome(told, "released"))
+    bool is_own = is_outcome(told, "executed") || (is_outcome(told, "released") && token != 0);
+    if (is_own)
         check_own(told, token);
     else if (told->outcome.len > 0 && !is_outcome(told, "paused"))
         check_repeat(told, token);
+    if (is_outcome(told, "unknown") && span_equal(told->code, SPAN("upstream-unreachable")))
+        fail(told, "and that nothing was sent");
     if (is_outcome(told, "unknown") && !told->is_problem && token == 0)
         fail(told, "with an answer that is not his");
     if (is_outcome(told, "replayed"))
@@ -238,6 +251,17 @@ static void check_what(const struct told *told)
     check_safe(told, token);
     check_delay(told);
     world->counts[COUNT_REPLAYS] += is_outcome(told, "replayed");
+}
+
+/* Stopped is said of what is on record as such, and of nothing else. */
+static void check_cancel(struct told *told)
+{
+    told->operation = span_str(told->client->cancels);
+    if (!contains(told->body, "\"cancel\":\"stopped\""))
+        return;
+    told->outcome = SPAN("cancelled");
+    if (find_state(told) == NULL)
+        fail(told, "that it is stopped, and it is not");
 }
 
 /* ---- reading the reply ---- */
@@ -281,7 +305,12 @@ void check_told(struct client *client, const struct reply *reply)
     world_say(client->world, "caller %llu is told %u %.*s %.*s%s", (unsigned long long)client->id,
               told.status, (int)told.outcome.len, told.outcome.ptr, (int)told.code.len,
               told.code.ptr, told.says_safe ? ", a new key is safe" : "");
-    check_what(&told);
+    if (client->cancels[0] != '\0')
+        check_cancel(&told);
+    else
+        check_what(&told);
+    if (is_outcome(&told, "deferred"))
+        caller_was_promised(client, told.operation);
     http_head_free(head);
 }
 
@@ -317,6 +346,17 @@ static void check_board(struct world *world, struct board *board)
         world_fail(world, "somebody is still listed as waiting");
 }
 
+/* Somebody has paused the route. */
+static bool is_held(const struct world *world, const struct process *process,
+                    const struct identity *identity)
+{
+    bool is_solo = span_equal(identity->scope, SPAN("solo"));
+    struct span name = is_solo ? SPAN("solo") : identity->owner;
+    const struct route_policy *route = route_by_name(&world->conf->routes, name);
+    gw_assert(route != NULL);
+    return (board_held_by(process->board, route) & (HELD_BY_ROUTE | HELD_BY_UPSTREAM)) != 0;
+}
+
 void check_quiet(struct world *world)
 {
     struct process *process = world->processes[0];
@@ -339,6 +379,9 @@ void check_quiet(struct world *world)
         const struct version *last = &identity->versions[identity->version_count - 1];
         if (receipt_is_leased(last->receipt.state))
             world_fail(world, "key %.*s is pending for ever", (int)identity->key.len,
+                       identity->key.ptr);
+        if (last->receipt.state == RECEIPT_DEFERRED && !is_held(world, process, identity))
+            world_fail(world, "key %.*s was promised, and is never run", (int)identity->key.len,
                        identity->key.ptr);
     }
 }

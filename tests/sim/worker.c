@@ -2,6 +2,7 @@
  * on virtual time. It must keep to what gateway/worker.h says, and to nothing more. */
 #include "gateway/worker.h"
 #include "gateway/late.h"
+#include "gateway/rooms/again.h"
 #include "gateway/sources/sources.h"
 
 #include "base/digest.h"
@@ -182,7 +183,8 @@ static void grace_is_over(void *ctx)
     struct worker *worker = ctx;
     for (struct flow *flow = worker->flows, *older; flow != NULL; flow = older) {
         older = flow->older;
-        if (flow->source == FLOW_FROM_CLIENT && flow->call != NULL)
+        bool is_attempt = flow->source == FLOW_FROM_CLIENT || flow->source == FLOW_FROM_DEFERRED;
+        if (is_attempt && flow->call != NULL)
             worker->ports.upstream->cancel(flow->call);
     }
 }
@@ -196,6 +198,8 @@ void worker_begin_drain(struct worker *worker, int64_t grace_ms)
             late_cancel(flow);
         else if (flow->source == FLOW_FROM_PROBE && flow->call != NULL)
             worker->ports.upstream->cancel(flow->call); /* the next life asks again */
+        else if (flow->rests)
+            again_wake(flow);
     }
     timer_set(worker->world, &worker->grace_timer, grace_ms);
 }

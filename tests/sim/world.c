@@ -251,7 +251,7 @@ static bool is_asking(const struct world *world)
     const struct process *process = world->processes[0];
     for (uint32_t i = 0; process != NULL && i < SIM_WORKERS; i++)
         for (const struct flow *f = process->workers[i].flows; f != NULL; f = f->older)
-            if (f->source == FLOW_FROM_PROBE)
+            if (f->source == FLOW_FROM_PROBE || f->source == FLOW_FROM_DEFERRED)
                 return true;
     return false;
 }

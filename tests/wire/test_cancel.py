@@ -274,16 +274,24 @@ class Race(Cancelling):
     def test_cancel_or_send(self):
         """One compare-and-set decides: what is stopped was never read by the upstream."""
         self.start_deferring(defer={"when": "always", "concurrency": 4})
-        seen = {}
+        event = threading.Event()
+        self.addCleanup(event.set)
+        self.upstream.script(*[wait(event, answer(201, body={"ticket": 1}))] * 4)
+        firsts, seen = {}, {}
 
-        def one(number):
-            orders = range(number * 20, number * 20 + 20)
-            firsts = {order: self.gateway.post("r%d" % order, {"order": order})
-                      for order in orders}
-            for order, first in firsts.items():
-                seen[order] = (first.get("Idempotency-Operation"), self.cancel(first))
+        def post(number):
+            for order in range(number * 20, number * 20 + 20):
+                firsts[order] = self.gateway.post("r%d" % order, {"order": order})
 
-        parallel(8, one)
+        def cancel(number):
+            for order in range(number * 20, number * 20 + 20):
+                seen[order] = (firsts[order].get("Idempotency-Operation"),
+                               self.cancel(firsts[order]))
+                event.set()
+
+        parallel(8, post)
+        self.upstream.wait_for(4)
+        parallel(8, cancel)
         stopped = [order for order, (_, told) in seen.items()
                    if told.status == 200 and told.json()["cancel"] == "stopped"]
         for order, (operation_id, told) in seen.items():

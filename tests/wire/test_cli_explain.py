@@ -132,6 +132,66 @@ class Explained(CliCase):
             self.assertEqual(says_sent, path == "/json")
 
 
+class Again(CliCase):
+    """What is said of trying again and accepting for later is what happens."""
+
+    def changes(self):
+        retry = {"when": [429], "attempts": 2, "within": "1h", "wait_at_most": "0s",
+                 "backoff": {"base": "30m", "max": "30m"}}
+        def route(name, **more):
+            return orders(name=name, breaker="none", match={"path": "/" + name, "methods": ["POST"]},
+                          **more)
+        return {"routes": [route("plain"), route("far", retry=retry),
+                           route("once", retry=dict(retry, attempts=1)),
+                           route("near", retry=dict(retry, wait_at_most="5s", attempts=9,
+                                                    backoff={"base": "1ms", "max": "1ms"})),
+                           route("asked", retry=retry, defer={"when": "prefer"}),
+                           route("later", defer={"when": "always"}), rest()]}
+
+    def row(self, path, situation):
+        """What the table says of a situation, or None."""
+        text = self.ask(DONE, "explain", "POST", path, "-c", self.gateway.path)
+        found = re.search("(?m)^  %s {2,}(.*)$" % re.escape(situation), text)
+        return found and found.group(1)
+
+    def busy(self, path, **headers):
+        """The answer to a caller whose request the API refuses for now."""
+        self.upstream.script(answer(429))
+        return self.gateway.post("k", {"order": 1}, path=path, headers=list(headers.items()))
+
+    def test_what_is_tried_again(self):
+        """Passed on, waited for, 503 of two kinds or 202: as the table says."""
+        self.assertIn("passed on, did not run",
+                      self.row("/plain", "answer HTTP 401 403 421 425 429"))
+        self.assertEqual(self.busy("/plain").status, 429)
+        for path, situation in (("/far", "... it is far"),
+                                ("/once", "... all attempts are used up")):
+            said = self.row(path, situation)
+            told = self.busy(path)
+            self.assertEqual(told.status, 503)
+            self.assertIn("503 " + told.json()["type"].rsplit(":", 1)[1], said)
+            self.assertEqual(self.row(path, "answer HTTP 429"),
+                             "did not run: tried again, as below; list refused")
+        self.assertIn("the caller waits for it, up to 5 s",
+                      self.row("/near", "... the next attempt is near"))
+        self.assertEqual(self.busy("/near").status, 201)
+        self.assertIsNone(self.row("/plain", "... it is far"))
+
+    def test_what_is_accepted_for_later(self):
+        """The 202 is told where it can happen, and nowhere else."""
+        self.assertIn("202 deferred if the caller said respond-async",
+                      self.row("/asked", "... it is far"))
+        self.assertIn("202", self.row("/asked", "first use with Prefer: respond-async"))
+        told = self.busy("/asked", Prefer="respond-async")
+        self.assertEqual((told.status, told.get("Idempotency-Status")), (202, "deferred"))
+        self.assertIn("202", self.row("/later", "each first use"))
+        self.assertIsNone(self.row("/later", "first use of the key"))
+        self.assertEqual(self.busy("/later").status, 202)
+        for path in ("/plain", "/far"):
+            self.assertIsNone(self.row(path, "first use with Prefer: respond-async"))
+            self.assertIsNone(self.row(path, "repeat while it is deferred"))
+
+
 class KeyHeaders(CliCase):
     """check refuses a key header that means something else."""
 

@@ -118,6 +118,66 @@ static void test_promise_of_less(void **state)
     gw_buf_fini(&out);
 }
 
+static void test_promise_of_more(void **state)
+{
+    /* Guards: what is tried again or accepted for later is told with its bounds, and with
+     * whose word makes it harmless. */
+    (void)state;
+    struct gw_buf out;
+    assert_printed(conf_promise,
+                   "upstreams: {u: {url: \"http://h:1\"}}\n"
+                   "owners: {e: {kind: static}}\n"
+                   "routes:\n"
+                   "  - name: r\n"
+                   "    match: {path: /r}\n"
+                   "    evidence: {body: true}\n"
+                   "    retry: {when: [not_sent, 429, 503], attempts: 5, within: 1m, "
+                   "wait_at_most: 3s}\n"
+                   "    outcome: {refused: [429, 503], rules: [{status: 200, text: no, means: "
+                   "refused}], unknown: [500]}\n"
+                   "    upstream_idempotency: {window: 2h}\n"
+                   "    defer: {when: prefer, max_age: 6h, concurrency: 3}\n"
+                   "  - name: s\n"
+                   "    match: {path: /s}\n"
+                   "    evidence: {body: true}\n"
+                   "    outcome: {rules: [{text: no, means: refused}]}\n"
+                   "    retry: {when: rules}\n"
+                   "    upstream_idempotency: {window: 2m}\n"
+                   "    defer: {when: always}\n",
+                   &out);
+    static const char *const wanted[] = {
+        "    unknown, but the API still knows the key        declared by you "
+        "(upstream_idempotency)\n",
+        "  Recibo tries again by itself after: no byte of it left, HTTP 429 503 (line 7).\n"
+        "    At most 5 attempts in 1 min, those of the caller's repeats included; the next repeat "
+        "after that\n"
+        "    opens a new window. Between two of them lie 0 to 500 ms, doubled each time up to "
+        "20 s,\n"
+        "    by chance, and never less than a Retry-After says. A caller is kept waiting for it up "
+        "to 3 s.\n"
+        "    An outcome that is not known is tried again as well, with the same key, as long as "
+        "u\n"
+        "    remembers it: 2 h from the first sending, by your word. After that it stays "
+        "unknown.\n"
+        "  A request with Prefer: respond-async is accepted (202) once it is on the disk, and sent "
+        "later, 3 at a time,\n"
+        "    without the caller's credentials. If it has not run within 6 h, or is refused for "
+        "good, it is\n"
+        "    cancelled, and its repeat is told so; it is never dropped in silence.\n",
+        "  Recibo tries again by itself after: any rule that means refused (line 15).\n",
+        "  Each request is accepted (202) once",
+    };
+    for (size_t i = 0; i < GW_COUNT(wanted); i++)
+        if (strstr(out.ptr, wanted[i]) == NULL)
+            fail_msg("'%s' is missing in:\n%s", wanted[i], out.ptr);
+    /* The window of the second is over before a lost call can be told from a slow one. */
+    const char *second = strstr(out.ptr, "\ns   enforced");
+    assert_non_null(second);
+    assert_null(strstr(second, "remembers it"));
+    assert_null(strstr(second, "still knows the key"));
+    gw_buf_fini(&out);
+}
+
 static void expect_line(const char *printed, const char *path, const char *value, const char *from)
 {
     char line[512];
@@ -217,9 +277,13 @@ static void test_reference_is_fresh(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_promise), cmocka_unit_test(test_promise_of_less),
-        cmocka_unit_test(test_show),    cmocka_unit_test(test_show_json),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_reference_is_fresh),
+        cmocka_unit_test(test_promise),
+        cmocka_unit_test(test_promise_of_less),
+        cmocka_unit_test(test_promise_of_more),
+        cmocka_unit_test(test_show),
+        cmocka_unit_test(test_show_json),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_reference_is_fresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
