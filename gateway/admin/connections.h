@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 
-#define ADMIN_CONNECTIONS_MAX 64
+#define ADMIN_CONNECTIONS_MAX 256 /* a browser keeps six; the next one waits until one is closed   \
+                                   */
 
 struct connections;
 struct evhttp;

@@ -4,6 +4,8 @@
 
 #include "policy/utf8.h"
 
+#define INLINE_BODY_BYTES 65536
+
 static void print_labels(struct call *call, const struct store_row *row)
 {
     struct label *labels = NULL;
@@ -156,7 +158,8 @@ void operation_end(struct call *call, const struct store_row *row)
     call_end(call);
 }
 
-/* A body that is text is shown as text; other bytes are only counted. */
+/* A body that is text and not long is shown as text; other bytes are only counted, and
+ * are a download: an entry that is looked at every few seconds must stay small. */
 static void print_message(struct call *call, const char *name, struct span packed)
 {
     struct json_writer *json = &call->json;
@@ -178,7 +181,7 @@ static void print_message(struct call *call, const char *name, struct span packe
     writer_close(json, ']');
     writer_number(json, "body_bytes", (int64_t)(message.body_bytes & INT64_MAX));
     writer_bool(json, "body_kept", message.body_kept);
-    if (message.body_kept && utf8_is_sound(message.body))
+    if (message.body_kept && message.body.len <= INLINE_BODY_BYTES && utf8_is_sound(message.body))
         writer_text(json, "body", message.body);
     else
         writer_null(json, "body");

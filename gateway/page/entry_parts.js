@@ -6,6 +6,7 @@ import {labels_of} from "./shapes.js";
 import {may} from "./session.js";
 import {ENDS, PROBES, bytes, count, number, person, time} from "./words.js";
 
+const BODY_SENT_MAX = 65536; /* bytes; the API sends no longer one */
 const BODY_SHOWN_MAX = 16384; /* characters; the rest is in the download */
 const STEPS_SHOWN = 50;
 
@@ -137,7 +138,8 @@ function body_of(message) {
     if (!message.body_kept)
         return el("p", {class: "hint"}, "The body of " + bytes(message.body_bytes) + " is not kept.");
     if (message.body === null)
-        return el("p", {class: "hint"}, bytes(message.body_bytes) + " that are not text.");
+        return el("p", {class: "hint"}, bytes(message.body_bytes) +
+            (message.body_bytes > BODY_SENT_MAX ? " are too many to show here." : " that are not text."));
     if (message.body === "")
         return el("p", {class: "hint"}, "Without a body.");
     const cut = message.body.length > BODY_SHOWN_MAX;

@@ -4,11 +4,13 @@ the tests only wait for its answer.
 """
 
 import os
+import re
+import select
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import ORDER, SOON, Guarded, send_post  # noqa: E402
-from harness import Client, answer, hang, main, pause, rest, wait_until  # noqa: E402
+from harness import ROOT, Client, answer, fetch, hang, main, pause, rest, wait_until  # noqa: E402
 
 BODY_MAX = 2048
 JSON = ("Content-Type", "application/json")
@@ -272,6 +274,36 @@ class Counts(Guarded):
             self.assertEqual(self.gateway.post("k%d" % number, ORDER).status, 504)
         self.assertEqual(self.gateway.metrics()["recibo_late_listening"], 1)
         self.upstream.wait_open(1)
+
+
+class OperatorPlane(Guarded):
+    def test_connections(self):
+        """Over the cap the next one waits, and is served when another one goes."""
+        with open(os.path.join(ROOT, "gateway", "admin", "connections.h"), encoding="utf-8") as file:
+            most = int(re.search(r"ADMIN_CONNECTIONS_MAX (\d+)", file.read()).group(1))
+        self.start()
+        held = [self.use(Client(self.gateway.admin_port)) for _ in range(most)]
+        for client in held:
+            self.assertEqual(client.request("GET", "/healthz").status, 200)
+        late = self.use(Client(self.gateway.admin_port))
+        late.send("GET", "/healthz")
+        self.assertFalse(select.select([late.sock], [], [], 0.2)[0])
+        self.assertEqual(self.gateway.post("k1", ORDER).status, 201)
+        held.pop().close()
+        self.assertEqual(late.read_response().status, 200)
+
+    def test_a_body_in_an_entry(self):
+        """64 KiB are shown in it; one byte more is a download, and its length is told."""
+        self.start(route={"evidence": {"headers": True, "body": True}})
+        for size in (65536, 65537):
+            told = self.make_unknown("k%d" % size, padded(size), headers=[JSON])
+            operation = self.operation_of(told)
+            request = operation["request"]
+            self.assertEqual((request["body_bytes"], request["body_kept"]), (size, True))
+            self.assertEqual(request["body"], padded(size).decode() if size == 65536 else None)
+            path = "/v1/operations/%s/request" % operation["id"]
+            pairs = [("Authorization", "Bearer " + self.gateway.token)]
+            self.assertEqual(fetch(self.gateway.admin_port, "GET", path, pairs).body, padded(size))
 
 
 if __name__ == "__main__":
