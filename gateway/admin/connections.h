@@ -5,8 +5,8 @@
 
 #include "base/base.h"
 
-#define ADMIN_CONNECTIONS_MAX 256 /* a browser keeps six; the next one waits until one is closed   \
-                                   */
+/* A browser keeps six of them. The next one waits until one is closed. */
+#define ADMIN_CONNECTIONS_MAX 256
 
 struct connections;
 struct evhttp;

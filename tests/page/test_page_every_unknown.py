@@ -36,6 +36,7 @@ class EveryUnknown(PageCase):
         self.addCleanup(self.leave_pages)
         self.ends = {}  # key -> what its upstream does
         self.ledger.deed = lambda request: DEEDS.get(self.ends.get(request.get("X-Case")))
+        self.ledger.stalls = lambda request: self.ends.get(request.get("X-Case")) == "send_stalled"
         # Of the ones that the probe shall find absent nothing is carried out.
         self.ledger.runs = lambda request: not request.get("X-Case").endswith("-absent")
 
