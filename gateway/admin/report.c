@@ -43,10 +43,24 @@ static void fail(struct call *call, enum admin_problem problem, const char *text
     call_problem(call, problem, "%s", text);
 }
 
+/* A name that no route has, and that nothing was observed under. */
+static bool is_nobody(const struct call *call, const struct walk *walk)
+{
+    return walk->route.len > 0 && report_at(walk->report, 0) == NULL &&
+           route_by_name(&call->options->conf->routes, walk->route) == NULL;
+}
+
 static void answer(struct call *call)
 {
     struct walk *walk = call->state;
     report_finish(walk->report);
+    if (is_nobody(call, walk)) {
+        end_walk(call);
+        call_problem(call, ADMIN_NOT_FOUND,
+                     "No route has the name %.*s, and none had it when something was observed.",
+                     (int)(walk->route.len > 64 ? 64 : walk->route.len), walk->route.ptr);
+        return;
+    }
     const struct report_print_options options = {
         .report = walk->report, .route = walk->route, .since_ms = walk->since_ms};
     call_begin(call, 200);

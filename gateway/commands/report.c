@@ -165,13 +165,26 @@ static void print_suggestion(struct gw_buf *out, struct span text)
     }
 }
 
-static void print_report(struct gw_buf *out, const json_t *report)
+/* What there is to say where nothing was seen; `route`: the only one asked for, or NULL. */
+static void print_nothing(struct gw_buf *out, const char *route)
+{
+    if (route == NULL) {
+        (void)gw_buf_add(out, SPAN("No route observes, and nothing was observed. Give a route "
+                                   "\"mode: observe\".\n"));
+        return;
+    }
+    (void)gw_buf_add(out, SPAN("The route "));
+    words_print(out, span_str(route));
+    (void)gw_buf_add(out, SPAN(" does not observe, and nothing of it was observed. Give it "
+                               "\"mode: observe\".\n"));
+}
+
+static void print_report(struct gw_buf *out, const json_t *report, const char *route)
 {
     const json_t *routes = json_object_get(report, "routes");
     struct span suggestion = words_of(report, "suggestion");
     if (json_array_size(routes) == 0)
-        (void)gw_buf_add(out, SPAN("No route observes, and nothing was observed. Give a route "
-                                   "\"mode: observe\".\n"));
+        print_nothing(out, route);
     for (size_t i = 0; i < json_array_size(routes); i++) {
         print_route(out, json_array_get(routes, i));
         (void)gw_buf_byte(out, '\n');
@@ -207,7 +220,7 @@ static void tell(const struct options *options, const struct admin_client *clien
     else if (client->wants_json)
         client_print_raw(reply);
     else
-        print_report(&out, reply->json);
+        print_report(&out, reply->json, options_value(options, "--route"));
     words_flush(&out);
     gw_buf_fini(&out);
 }

@@ -342,6 +342,7 @@ class Seen(Observing):
         self.assertEqual([route["route"] for route in second], ["second"])
         self.assertEqual(self.report(2, query="?since=1h")["exchanges"], 2)
         self.assertEqual(self.report(query="?since=2200-01-01T00:00:00Z")["exchanges"], 0)
+        self.assertEqual(self.gateway.admin("GET", "/v1/report?route=third")[0], 404)
         for query in ("?since=soon", "?x=1", "?route="):
             self.assertEqual(self.gateway.admin("GET", "/v1/report" + query)[0], 400, query)
 
@@ -480,6 +481,10 @@ class Told(Observing):
         self.gateway.stop()
         self.start()
         self.assertIn("No route observes", self.gateway.cli("report").stdout)
+        told = self.gateway.cli("report", "--route", "create-order")
+        self.assertEqual(told.returncode, 0, told)
+        self.assertIn("The route create-order does not observe", told.stdout)
+        self.assertEqual(self.gateway.cli("report", "--route", "no-such").returncode, 3)
 
     def test_check_and_explain(self):
         """They say that an observed route promises nothing yet, and what enforce would do."""
