@@ -13,11 +13,15 @@
 
 /* ---- plans_match_fold.c ---- */
 #define MATCH_KEYS_MAX 4
+#define MATCH_PARTED   2
 /* What a text may stand for, whoever spelled it: small ASCII letters and digits alone,
  * without zeros before a number. No two are equal. */
 struct match_reading {
     struct span keys[MATCH_KEYS_MAX]; /* the first one: all of its letters and digits */
     uint32_t count;
+    /* The same with a dot where something stood between two digits, which keys do not show:
+     * what is a part of it is told from what only begins like it. Empty: nowhere. */
+    struct span parted[MATCH_PARTED];
     bool is_number;  /* the first one is digits alone */
     bool is_rounded; /* the last one was a power of ten: digits may be lost */
     bool is_lossy;   /* characters of it have no form in ASCII, and are in no key */
@@ -45,7 +49,8 @@ struct match_file {
     uint32_t count;
     uint32_t blank; /* records without a value that can be compared */
     struct match_index spelled, rounded;
-    uint64_t lengths; /* bit n: a key has n bytes */
+    struct match_index parted; /* in no order */
+    uint64_t lengths;          /* bit n: a key has n bytes */
 };
 /* Of values that are read: sorts them, and fills in the rest. false: out of memory. */
 bool match_index_build(struct match_file *file);

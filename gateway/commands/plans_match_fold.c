@@ -130,6 +130,36 @@ static bool add_core(struct arena *arena, struct span plain, bool is_by_run,
     return true;
 }
 
+/* As add_core() reads it, with a dot between two digits that something parts. */
+static bool read_parted(struct arena *arena, struct span plain, bool is_by_run, struct span *ret)
+{
+    char *to = arena_take(arena, 2 * plain.len + 1);
+    size_t len = 0;
+    bool is_in_number = false, is_parted = false, has_gap = false;
+    if (to == NULL)
+        return false;
+    for (size_t i = 0; i < plain.len; i++) {
+        char c = plain.ptr[i];
+        bool goes_on = i + 1 < plain.len && is_digit(plain.ptr[i + 1]);
+        bool is_idle = is_by_run && c == '0' && !is_in_number && goes_on;
+        is_in_number = is_digit(c) && (is_in_number || c != '0');
+        if (!is_digit(c) && !is_letter(c)) {
+            has_gap = true;
+            continue;
+        }
+        if (is_idle)
+            continue;
+        if (has_gap && is_digit(c) && len > 0 && is_digit(to[len - 1])) {
+            to[len++] = '.';
+            is_parted = true;
+        }
+        has_gap = false;
+        to[len++] = small(c);
+    }
+    *ret = is_parted ? span_of(to, len) : span_of("", 0);
+    return true;
+}
+
 /* ---- numbers ---- */
 
 struct number {
@@ -224,15 +254,17 @@ bool match_read(struct arena *arena, struct span text, struct match_reading *ret
     struct number number;
     *ret = (struct match_reading){.is_number = true};
     if (!to_ascii(arena, text, &plain, &ret->is_lossy) || !add_core(arena, plain, false, ret) ||
-        !add_core(arena, plain, true, ret))
+        !add_core(arena, plain, true, ret) || !read_parted(arena, plain, false, &ret->parted[0]) ||
+        !read_parted(arena, plain, true, &ret->parted[1]))
         return false;
     struct span first = ret->count == 0 ? span_of("", 0) : ret->keys[0];
     for (size_t i = 0; i < first.len; i++)
         ret->is_number = ret->is_number && is_digit(first.ptr[i]);
     /* A number of which a character is not known may be any number. */
     ret->is_blank = is_word_for_nothing(text, first) || (ret->is_lossy && ret->is_number);
-    if (parse_number(plain, &number) &&
-        (number.has_exponent || (number.has_fraction && number.is_idle)))
-        return add_value(arena, plain, &number, ret);
-    return true;
+    if (!parse_number(plain, &number))
+        return true;
+    ret->parted[0] = ret->parted[1] = span_of("", 0); /* of a number nothing is a part */
+    return (!number.has_exponent && (!number.has_fraction || !number.is_idle)) ||
+           add_value(arena, plain, &number, ret);
 }

@@ -52,6 +52,10 @@ static void add_keys(struct match_file *file, const struct match_value *value,
         if (reading->is_rounded && i + 1 == reading->count)
             file->rounded.keys[file->rounded.count++] = key;
     }
+    for (uint32_t i = 0; i < MATCH_PARTED; i++)
+        if (reading->parted[i].len > 0)
+            file->parted.keys[file->parted.count++] =
+                (struct match_key){.text = reading->parted[i], .value = value};
 }
 
 bool match_index_build(struct match_file *file)
@@ -60,7 +64,8 @@ bool match_index_build(struct match_file *file)
     file->spelled.keys =
         arena_take(file->arena, count * MATCH_KEYS_MAX * sizeof(*file->spelled.keys));
     file->rounded.keys = arena_take(file->arena, count * sizeof(*file->rounded.keys));
-    if (file->spelled.keys == NULL || file->rounded.keys == NULL)
+    file->parted.keys = arena_take(file->arena, count * MATCH_PARTED * sizeof(*file->parted.keys));
+    if (file->spelled.keys == NULL || file->rounded.keys == NULL || file->parted.keys == NULL)
         return false;
     sort(file->values, file->count, sizeof(*file->values), compare_values);
     for (uint32_t i = 0; i < file->count; i++) {
@@ -187,13 +192,27 @@ static const struct match_value *find_rounded(const struct match_file *file, str
 
 /* ---- parts ---- */
 
+static bool is_digit_at(struct span text, size_t at)
+{
+    return at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9';
+}
+
+/* Does the part begin or end inside of a number of the text? ord2 is no part of ord21 that
+ * would mean anything: numbers are equal, or not. */
+static bool cuts_number(struct span text, size_t start, size_t len)
+{
+    size_t end = start + len;
+    return (start > 0 && is_digit_at(text, start - 1) && is_digit_at(text, start)) ||
+           (is_digit_at(text, end - 1) && is_digit_at(text, end));
+}
+
 /* A key of the file that stands in `text`. */
 static const struct match_value *find_part(const struct match_file *file, struct span text)
 {
     const struct match_value *found = NULL;
     for (size_t start = 0; start < text.len && found == NULL; start++)
         for (size_t len = 1; len <= text.len - start && len < LABEL_MAX && found == NULL; len++)
-            if ((file->lengths >> len & 1) != 0)
+            if ((file->lengths >> len & 1) != 0 && !cuts_number(text, start, len))
                 found = lookup(&file->spelled, span_of(text.ptr + start, len));
     return found;
 }
@@ -204,10 +223,11 @@ const struct match_value *match_file_like(const struct match_file *file,
     const struct match_value *found = NULL;
     for (uint32_t i = 0; i < reading->count && found == NULL; i++) {
         found = find_rounded(file, reading->keys[i]);
-        /* 7001 is no part of 70012 that would mean anything: numbers are equal, or not. */
-        if (found == NULL && !is_number(reading->keys[i]))
+        if (found == NULL)
             found = find_part(file, reading->keys[i]);
     }
+    for (uint32_t i = 0; i < MATCH_PARTED && found == NULL; i++)
+        found = find_part(file, reading->parted[i]);
     return found;
 }
 
@@ -248,15 +268,14 @@ static void mark_needles(struct needles *needles, struct span text, const struct
 
 static void search_key(struct needles *needles, const struct match_key *key)
 {
-    if (is_number(key->text))
-        return;
     for (size_t start = 0; start < key->text.len; start++) {
         size_t left = key->text.len - start;
         uint32_t hash = 2166136261U;
         for (size_t len = 1; len <= left && len <= needles->longest; len++) {
             hash = hash_more(hash, key->text.ptr[start + len - 1]);
             uint32_t bit = filter_bit(hash);
-            if ((needles->filter[bit / 64] >> bit % 64 & 1) != 0)
+            if ((needles->filter[bit / 64] >> bit % 64 & 1) != 0 &&
+                !cuts_number(key->text, start, len))
                 mark_needles(needles, span_of(key->text.ptr + start, len), key->value);
         }
     }
@@ -280,5 +299,7 @@ bool match_file_contain(const struct match_file *file, struct match_needle *list
     sort(list, count, sizeof(*list), compare_needles);
     for (uint32_t i = 0; i < file->spelled.count; i++)
         search_key(&needles, &file->spelled.keys[i]);
+    for (uint32_t i = 0; i < file->parted.count; i++)
+        search_key(&needles, &file->parted.keys[i]);
     return true;
 }

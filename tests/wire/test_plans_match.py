@@ -229,7 +229,8 @@ class Spelling(MatchCase):
         """Dashes, case, zeros, full width, letters that only look the same, parts."""
         self.check_unclear("A-01", [
             "A\u201101", "A\u201301", "A\u221201", "a-01", "A01", "A 01", "A-1", "a1", "A_01",
-            "\uff21\uff0d\uff10\uff11", "\u0410-01", "X-A-01", "A-01-2", "A-001", "#A-01", "1"])
+            "\uff21\uff0d\uff10\uff11", "\u0410-01", "X-A-01", "A-01-2", "A-001", "#A-01", "1", "A-1-2",
+            "2-A-01"])
 
     def test_long_numbers(self):
         """A spreadsheet keeps 15 digits, and shows fewer; a program keeps a double."""
@@ -247,9 +248,13 @@ class Spelling(MatchCase):
         """The check can fail: what is another order leaves the first one not there."""
         lost = self.lose_order("k0", "7001")
         word = self.lose_order("k1", "A-01")
-        found = self.judge(["70012", "17001", "7002", "7.002E+03", "700", "ORD-7002", "B-01"])
+        series = [self.lose_order("k%d" % (2 + i), label)
+                  for i, label in enumerate(("ORD-2", "2026-1", "T-0001"))]
+        found = self.judge(["70012", "17001", "7002", "7.002E+03", "700", "ORD-7002", "B-01",
+                            "ORD-21", "ORD-12", "ORD-20", "2026-11", "2026-10", "T-0000",
+                            "T-0010", "T-0011"])
         self.assertEqual([(each["id"], each["planned"]) for each in found["not_found"]],
-                         [(lost, True), (word, True)])
+                         [(each, True) for each in (lost, word, *series)])
         self.assertEqual((found["unclear"], found["blank"], found["warnings"]), ([], 0, []))
 
     def test_exact_beside_another_spelling(self):
