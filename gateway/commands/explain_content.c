@@ -121,7 +121,8 @@ static void put_verdict(const struct flow *flow, enum key_verdict verdict, struc
         break;
     case KEY_MISSING:
         (void)gw_buf_print(out, "%s, 400 %s: %s", is_empty ? "empty" : "missing",
-                           problem_code(PROBLEM_KEY_MISSING), fault->text);
+                           problem_code(PROBLEM_KEY_MISSING),
+                           fault->text[0] != '\0' ? fault->text : "the request has none");
         break;
     case KEY_INVALID:
         (void)gw_buf_print(out, "400 %s: %s", problem_code(PROBLEM_KEY_INVALID), fault->text);

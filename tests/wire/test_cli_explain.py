@@ -5,7 +5,7 @@ import re
 
 import admin_lib  # noqa: F401 - finds the harness
 from cli_lib import DONE, USAGE, CliCase, run_alone
-from harness import Upstream, Gateway, answer, main, orders, rest, scratch
+from harness import ROOT, Upstream, Gateway, answer, main, orders, rest, scratch
 
 JSON = ("Content-Type", "application/json")
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
@@ -229,6 +229,46 @@ class KeyHeaders(CliCase):
             with self.subTest(name=name):
                 self.assertEqual(self.check("{name: %s}" % name).returncode, DONE,
                                  self.check("{name: %s}" % name))
+
+
+class Examples(CliCase):
+    """The shipped files are what most people begin with."""
+
+    # What can go wrong, in the words of the table; what each has to say of it.
+    UPSTREAM = {"no connection, not one byte left": "proved not sent",
+                "no whole answer in time": "outcome unknown",
+                "repeat, the outcome is unknown": "never sent again by itself",
+                "repeat with another request": "422",
+                "repeat after retention": "409 result-expired",
+                "answer HTTP 408, 5xx without 501 and 505": "outcome unknown"}
+    LOCAL = {"a rule of the tables is broken": "nothing kept",
+             "killed before the commit": "the repeat makes both",
+             "killed between commit and answer": "the repeat is replayed",
+             "the store cannot write": "nothing kept",
+             "repeat with another request": "422",
+             "repeat after retention": "409 result-expired"}
+
+    def test_every_failure_of_every_example(self):
+        """explain tells of each failure what happens then, for each file in examples/."""
+        folder = os.path.join(ROOT, "examples")
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+        self.assertTrue(names)
+        for name in names:
+            with self.subTest(name=name):
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+                secrets = {word: "%064x" % number for number, word in
+                           enumerate(re.findall(r"\$\{(\w+)\}", text))}
+                target = re.search(r"methods: \[POST\], path: (/\w+)", text).group(1)
+                told = run_alone("explain", "-c", path, "POST", target,
+                                 env=dict(os.environ, **secrets))
+                self.assertEqual(told.returncode, DONE, told)
+                self.assertIn("missing, 400 key-missing: the request has none", told.stdout)
+                rows = dict(re.findall(r"(?m)^  (\S.*?)  +(\S.*)$", told.stdout))
+                wanted = self.LOCAL if "\n    local:" in text else self.UPSTREAM
+                for situation, words in wanted.items():
+                    self.assertIn(words, rows.get(situation, ""), situation)
 
 
 if __name__ == "__main__":
