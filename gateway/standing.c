@@ -160,11 +160,12 @@ static void drop(struct judgement *judgement, struct span route, const struct lo
     if (!judgement->accepted && judgement->dropped == 0)
         (void)gw_error_set(
             judgement->err, GW_INVALID,
-            "%s%llu %s operations of route '%.*s' would lose their protection (%s): their "
-            "keys would be taken for new. Keep its name, mode, scope, path and owners, %s "
-            "them, or use --accept-dropped-routes",
+            "%s%llu %s operation%s of route '%.*s' would lose protection (%s): a repeat would be "
+            "taken for new. Keep the route's name, mode, scope, path and owners, %s what is open, "
+            "or use --accept-dropped-routes",
             losses->is_part ? "at least " : "", (unsigned long long)losses->count,
-            losses->is_promised ? "deferred" : "unknown", (int)route.len, route.ptr, why,
+            losses->is_promised ? "deferred" : "unknown",
+            losses->count == 1 && !losses->is_part ? "" : "s", (int)route.len, route.ptr, why,
             losses->is_promised ? "cancel" : "settle"); /* told by the caller */
     judgement->dropped++;
 }

@@ -34,8 +34,8 @@ class Boot(Guarded):
     def assert_refused(self, refused, count, route="create-order", why=""):
         self.assertEqual(refused.returncode, 2, refused)
         self.assertIn(why, refused.stderr)
-        self.assertIn("recibo serve: %d unknown operations of route '%s'" % (count, route),
-                      refused.stderr)
+        self.assertIn("recibo serve: %d unknown operation%s of route '%s'" % (
+            count, "" if count == 1 else "s", route), refused.stderr)
         self.assertIn("--accept-dropped-routes", refused.stderr)
         self.assertIn('route.dropped route="%s" unknown=%d' % (route, count), refused.stderr)
         self.assertNotIn("recibo.ready", refused.stderr)
