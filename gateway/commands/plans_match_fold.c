@@ -108,55 +108,33 @@ static void add_key(struct match_reading *reading, struct span key)
         reading->keys[reading->count++] = key;
 }
 
-/* Letters and digits of it. `is_by_run`: each number in it loses the zeros before it, not
- * only the first one. */
+/* Letters and digits of it, and where they lay apart. `is_by_run`: each number in it loses
+ * the zeros before it, not only the first one. */
 static bool add_core(struct arena *arena, struct span plain, bool is_by_run,
-                     struct match_reading *reading)
+                     struct match_reading *reading, struct span *ret_parted)
 {
-    char *to = arena_take(arena, plain.len + 1);
-    size_t len = 0;
+    char *core = arena_take(arena, plain.len + 1), *parted = arena_take(arena, 2 * plain.len + 1);
+    size_t len = 0, parted_len = 0;
     bool is_in_number = false; /* a digit other than zero came before, in this run */
-    if (to == NULL)
+    bool has_gap = false;
+    if (core == NULL || parted == NULL)
         return false;
     for (size_t i = 0; i < plain.len; i++) {
         char c = plain.ptr[i];
+        bool is_kept = is_digit(c) || is_letter(c);
         bool goes_on = i + 1 < plain.len && is_digit(plain.ptr[i + 1]);
         bool is_idle = is_by_run && c == '0' && !is_in_number && goes_on;
         is_in_number = is_digit(c) && (is_in_number || c != '0');
-        if ((is_digit(c) || is_letter(c)) && !is_idle)
-            to[len++] = small(c);
-    }
-    add_key(reading, without_zeros(span_of(to, len)));
-    return true;
-}
-
-/* As add_core() reads it, with a dot between two digits that something parts. */
-static bool read_parted(struct arena *arena, struct span plain, bool is_by_run, struct span *ret)
-{
-    char *to = arena_take(arena, 2 * plain.len + 1);
-    size_t len = 0;
-    bool is_in_number = false, is_parted = false, has_gap = false;
-    if (to == NULL)
-        return false;
-    for (size_t i = 0; i < plain.len; i++) {
-        char c = plain.ptr[i];
-        bool goes_on = i + 1 < plain.len && is_digit(plain.ptr[i + 1]);
-        bool is_idle = is_by_run && c == '0' && !is_in_number && goes_on;
-        is_in_number = is_digit(c) && (is_in_number || c != '0');
-        if (!is_digit(c) && !is_letter(c)) {
-            has_gap = true;
+        has_gap = has_gap || !is_kept;
+        if (!is_kept || is_idle)
             continue;
-        }
-        if (is_idle)
-            continue;
-        if (has_gap && is_digit(c) && len > 0 && is_digit(to[len - 1])) {
-            to[len++] = '.';
-            is_parted = true;
-        }
+        if (has_gap && len > 0 && is_digit(c) && is_digit(core[len - 1]))
+            parted[parted_len++] = '.';
         has_gap = false;
-        to[len++] = small(c);
+        core[len++] = parted[parted_len++] = small(c);
     }
-    *ret = is_parted ? span_of(to, len) : span_of("", 0);
+    add_key(reading, without_zeros(span_of(core, len)));
+    *ret_parted = parted_len > len ? span_of(parted, parted_len) : span_of("", 0);
     return true;
 }
 
@@ -253,9 +231,9 @@ bool match_read(struct arena *arena, struct span text, struct match_reading *ret
     struct span plain;
     struct number number;
     *ret = (struct match_reading){.is_number = true};
-    if (!to_ascii(arena, text, &plain, &ret->is_lossy) || !add_core(arena, plain, false, ret) ||
-        !add_core(arena, plain, true, ret) || !read_parted(arena, plain, false, &ret->parted[0]) ||
-        !read_parted(arena, plain, true, &ret->parted[1]))
+    if (!to_ascii(arena, text, &plain, &ret->is_lossy) ||
+        !add_core(arena, plain, false, ret, &ret->parted[0]) ||
+        !add_core(arena, plain, true, ret, &ret->parted[1]))
         return false;
     struct span first = ret->count == 0 ? span_of("", 0) : ret->keys[0];
     for (size_t i = 0; i < first.len; i++)

@@ -197,13 +197,38 @@ static bool is_digit_at(struct span text, size_t at)
     return at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9';
 }
 
-/* Does the part begin or end inside of a number of the text? ord2 is no part of ord21 that
- * would mean anything: numbers are equal, or not. */
-static bool cuts_number(struct span text, size_t start, size_t len)
+/* The next character of a text's form, in which each number is one 0; '\0': its end. */
+static char next_of_form(struct span text, size_t *at)
+{
+    if (*at >= text.len)
+        return '\0';
+    if (!is_digit_at(text, *at))
+        return text.ptr[(*at)++];
+    while (is_digit_at(text, *at))
+        (*at)++;
+    return '0';
+}
+
+static bool has_same_form(struct span one, struct span other)
+{
+    size_t at = 0, other_at = 0;
+    char c;
+    do {
+        c = next_of_form(one, &at);
+        if (c != next_of_form(other, &other_at))
+            return false;
+    } while (c != '\0');
+    return true;
+}
+
+/* Is it another number of the same series? ord2 is no part of ord21 that would mean
+ * anything; but 7001 may be what ord20267001 means. */
+static bool is_other_number(struct span text, size_t start, size_t len)
 {
     size_t end = start + len;
-    return (start > 0 && is_digit_at(text, start - 1) && is_digit_at(text, start)) ||
-           (is_digit_at(text, end - 1) && is_digit_at(text, end));
+    bool is_cut = (start > 0 && is_digit_at(text, start - 1) && is_digit_at(text, start)) ||
+                  (is_digit_at(text, end - 1) && is_digit_at(text, end));
+    return is_cut && has_same_form(text, span_of(text.ptr + start, len));
 }
 
 /* A key of the file that stands in `text`. */
@@ -212,7 +237,7 @@ static const struct match_value *find_part(const struct match_file *file, struct
     const struct match_value *found = NULL;
     for (size_t start = 0; start < text.len && found == NULL; start++)
         for (size_t len = 1; len <= text.len - start && len < LABEL_MAX && found == NULL; len++)
-            if ((file->lengths >> len & 1) != 0 && !cuts_number(text, start, len))
+            if ((file->lengths >> len & 1) != 0 && !is_other_number(text, start, len))
                 found = lookup(&file->spelled, span_of(text.ptr + start, len));
     return found;
 }
@@ -275,7 +300,7 @@ static void search_key(struct needles *needles, const struct match_key *key)
             hash = hash_more(hash, key->text.ptr[start + len - 1]);
             uint32_t bit = filter_bit(hash);
             if ((needles->filter[bit / 64] >> bit % 64 & 1) != 0 &&
-                !cuts_number(key->text, start, len))
+                !is_other_number(key->text, start, len))
                 mark_needles(needles, span_of(key->text.ptr + start, len), key->value);
         }
     }

@@ -223,7 +223,7 @@ class Spelling(MatchCase):
             "7\u202f001", "7\u2009001", "\u200b7001", "70\u200d01", "\ufeff7001", "70\ufeff01",
             '="7001"', "+7001", "-7001", "#7001", "(7001)", "'7001", "007001", "7001\t",
             "\uff17\uff10\uff10\uff11", "\u0667\u0660\u0660\u0661", "ORD-7001", "7001/2A",
-            "No. 7001", "7e+03", "7E3", "7.0E+03", "order 07001", "$7001", "7001;"])
+            "ORD20267001", "70015X", "No. 7001", "7e+03", "7E3", "7.0E+03", "order 07001", "$7001", "7001;"])
 
     def test_words(self):
         """Dashes, case, zeros, full width, letters that only look the same, parts."""
