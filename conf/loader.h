@@ -124,6 +124,7 @@ void load_outcome(struct loader *loader, const struct cursor *route, struct outc
 void load_retry(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 /* status, header, media_type, json and text of a rule; false: it has none of them. */
 bool load_conditions(struct loader *loader, const struct yaml_node *node, struct answer_rule *rule);
+void load_compensate(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_reconcile(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_key(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_local(struct loader *loader, const struct cursor *route, struct route_policy *ret);
@@ -136,7 +137,8 @@ void validate_retry(struct loader *loader, const struct cursor *route,
                     const struct route_policy *policy);
 void validate_reconcile(struct loader *loader, const struct cursor *route,
                         const struct route_policy *policy);
-
+void validate_compensate(struct loader *loader, const struct cursor *route,
+                         const struct route_policy *policy);
 void validate_local(struct loader *loader, const struct cursor *route,
                     const struct route_policy *policy);
 

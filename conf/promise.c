@@ -325,6 +325,7 @@ static void promise_sending(const struct conf *conf, const struct route_policy *
     promise_unknown(route, out);
     promise_probe(route, out);
     promise_completed_rules(route, out);
+    promise_compensate(route, out);
 }
 
 static void promise_guarded(const struct conf *conf, const struct route_policy *route,

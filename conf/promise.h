@@ -29,6 +29,10 @@ void promise_tried(const struct route_policy *route, struct gw_buf *out);
 bool promise_resends(const struct route_policy *route);
 /* What is accepted for later; nothing if the route never does. */
 void promise_defer(const struct route_policy *route, struct gw_buf *out);
+/* How an operation is taken back; nothing if it cannot be. */
+void promise_compensate(const struct route_policy *route, struct gw_buf *out);
+/* "an operator or its owner": who may ask for it. */
+const char *promise_compensate_by(const struct route_policy *route);
 /* Where the API is told the operation id; nothing if it is not. */
 void promise_operation_id(const struct route_policy *route, struct gw_buf *out);
 

@@ -292,6 +292,7 @@ static void load_route(struct loader *loader, const struct yaml_node *node,
     load_replay(loader, &cursor, route);
     load_words(loader, &cursor, route);
     load_local(loader, &cursor, route);
+    load_compensate(loader, &cursor, route); /* the last: it takes over what the others said */
     if (route->mode == ROUTE_PASS)
         warn_of_idle_keys(loader, &cursor);
 }

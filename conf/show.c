@@ -154,7 +154,7 @@ static bool is_whole_choice(uint32_t row)
     const char *path = field_at(row)->path;
     return strcmp(path, "admin") == 0 || strcmp(path, "routes[].upstream_idempotency") == 0 ||
            strcmp(path, "routes[].local") == 0 || strcmp(path, "routes[].local.accept") == 0 ||
-           strcmp(path, "routes[].retry") == 0;
+           strcmp(path, "routes[].retry") == 0 || strcmp(path, "routes[].compensate") == 0;
 }
 
 static void show_collection(struct show *show, uint32_t row, const struct yaml_node *node,

@@ -152,6 +152,7 @@ static void check_guarded(struct loader *loader, const struct cursor *cursor,
     check_evidence(loader, cursor, route);
     validate_reconcile(loader, cursor, route);
     validate_retry(loader, cursor, route);
+    validate_compensate(loader, cursor, route);
     if (route->replay_body_max > loader->conf->limits.answer_body_max &&
         !setting_get(cursor, "replay_body_max").is_bad)
         key_warning(loader, cursor, "replay_body_max",

@@ -110,6 +110,14 @@ void board_count_settled(struct board *board, const struct route_policy *route, 
                               memory_order_relaxed);
 }
 
+void board_count_compensated(struct board *board, const struct route_policy *route,
+                             enum compensate_by by)
+{
+    atomic_fetch_add_explicit(
+        &board_route(board, route)->compensations[by == COMPENSATE_BY_OWNER ? 1 : 0], 1,
+        memory_order_relaxed);
+}
+
 struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index)
 {
     gw_assert(upstream_index < board->conf->upstream_count);

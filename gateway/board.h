@@ -57,8 +57,9 @@ struct board_route {
     atomic_ullong ends[END_COUNT];
     atomic_ullong settled[SETTLED_BY_COUNT][VERDICT_COUNT];
     atomic_ullong contradictions;
-    atomic_ullong observed;      /* exchanges that were put on record by observe mode */
-    atomic_ullong observed_lost; /* exchanges that were not: no room, or the store failed */
+    atomic_ullong compensations[2]; /* begun; by operators, by owners */
+    atomic_ullong observed;         /* exchanges that were put on record by observe mode */
+    atomic_ullong observed_lost;    /* exchanges that were not: no room, or the store failed */
     struct board_histogram request_seconds;
     atomic_uint in_flight;
     atomic_uint overdue; /* in flight, no answer byte after breaker.overdue */
@@ -75,6 +76,9 @@ struct board_route *board_route(struct board *board, const struct route_policy *
 /* An operation in doubt got this verdict. route: likewise. */
 void board_count_settled(struct board *board, const struct route_policy *route, enum settled_by by,
                          enum settle_verdict verdict);
+/* A compensation was begun, by whom. route: of the operation that it takes back. */
+void board_count_compensated(struct board *board, const struct route_policy *route,
+                             enum compensate_by by);
 struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index);
 void board_observe(struct board_histogram *histogram, int64_t elapsed_ms);
 void board_count_refused(struct board *board, enum problem problem);

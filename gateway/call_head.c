@@ -222,6 +222,7 @@ static bool end_head(struct flow *flow)
     return http1_write_end_of_head(&flow->call_head) && !arena_has_failed(flow->arena);
 }
 
+/* A compensation is Recibo's own request: it is sent on behalf of nobody's connection. */
 bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t length)
 {
     const struct http_head *head = flow->head;
@@ -242,8 +243,8 @@ bool call_head_write(struct flow *flow, enum call_framing framing, uint64_t leng
     if (flow->route->mode == ROUTE_ENFORCE && !add(flow, SPAN("Accept-Encoding"), SPAN("identity")))
         return false;
     return add_operation_id(flow) && add_via(flow) && add_hops_left(flow) &&
-           forwarded_write(flow) && add_trace(flow) && add_framing(flow, framing, length) &&
-           end_head(flow);
+           (flow->route->is_compensation || forwarded_write(flow)) && add_trace(flow) &&
+           add_framing(flow, framing, length) && end_head(flow);
 }
 
 bool call_head_write_probe(struct flow *flow, struct span target)

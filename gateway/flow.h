@@ -34,6 +34,7 @@ enum flow_source {
 struct worker;
 struct flow;
 struct local_values; /* gateway/local_values.h */
+struct own_wish;     /* gateway/rooms/own_compensate.c */
 struct client;       /* gateway/client.h: the caller's connection; a test's fake */
 
 enum body_state {
@@ -177,6 +178,7 @@ struct flow {
     bool accepts;               /* the reply is a 202 that is written already */
     bool goes_on;               /* this walk, from `claim` on, is the next attempt of flow->row */
     enum cancel_says cancel;    /* what an owner's wish to cancel came to */
+    struct own_wish *own_wish;  /* ... or to compensate; arena; NULL: there was none */
     struct retry_verdict retry; /* what followed the last attempt */
 
     /* the local effect */
@@ -188,6 +190,7 @@ struct flow {
     struct span problem_detail; /* empty: the standing text */
     struct span changed;        /* JSON array text of what a mismatch changed */
     struct span challenge;      /* WWW-Authenticate */
+    struct span compensate_at;  /* already-executed: where it can be taken back; empty: nowhere */
     bool replays;               /* the stored answer is the reply */
     bool only_reads;            /* the claim could not be written: nothing new may run */
     bool was_looked_up;         /* the store knows of this key: safe_new_key may be told */

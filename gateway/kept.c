@@ -48,6 +48,23 @@ bool kept_pack(struct flow *flow)
     return ok;
 }
 
+/* Where a method usually has a body, that there is none is said. */
+bool kept_pack_bare(struct arena *arena, size_t bytes_max, struct span method, struct span *ret)
+{
+    struct http_field fields[] = {{SPAN("Accept"), SPAN("*/*")},
+                                  {SPAN(NAME_AUTHORITY), SPAN("")},
+                                  {SPAN(NAME_PEER), SPAN("")},
+                                  {SPAN("Content-Length"), SPAN("0")}};
+    bool says_length = !span_equal(method, SPAN("DELETE"));
+    const struct stored_message message = {
+        .body_kept = true, .fields = fields, .field_count = says_length ? 4 : 3, .body = SPAN("")};
+    struct gw_buf packed;
+    gw_buf_init(&packed, bytes_max);
+    bool ok = message_encode(&packed, &message) && arena_copy(arena, gw_buf_span(&packed), ret);
+    gw_buf_fini(&packed);
+    return ok;
+}
+
 /* ---- and back ---- */
 
 /* For the forwarding fields alone; one that cannot be read is unknown. */

@@ -7,6 +7,10 @@
 
 /* flow->row.kept becomes the caller's request; false: out of memory. */
 bool kept_pack(struct flow *flow) GW_MUST_CHECK;
+/* A request of Recibo's own, without a body and without anybody behind it; false: out of
+ * memory. */
+bool kept_pack_bare(struct arena *arena, size_t bytes_max, struct span method,
+                    struct span *ret) GW_MUST_CHECK;
 
 enum kept_state {
     KEPT_READY,

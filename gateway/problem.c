@@ -37,6 +37,7 @@ static const char *const standing[PROBLEM_COUNT] = {
                           "key is spent; for a new operation use a new key.",
     [PROBLEM_ALREADY_EXECUTED] = "The operation has been carried out, and that cannot be stopped "
                                  "any more. The first request, sent again, returns its answer.",
+    [PROBLEM_NOT_COMPENSABLE] = "The operation cannot be taken back. Nothing was sent.",
     [PROBLEM_ABANDONED] =
         "The first request with this key was sent, its answer was lost, and it "
         "could not be found out whether it was carried out. It is not sent again. "
@@ -337,6 +338,8 @@ static void write_json(struct flow *flow, struct gw_buf *out)
         (void)gw_buf_print(out, ",\"safe_new_key\":%s", flow->no_new_key ? "false" : "true");
     if (flow->changed.len > 0)
         (void)gw_buf_print(out, ",\"changed\":%.*s", (int)flow->changed.len, flow->changed.ptr);
+    if (flow->compensate_at.len > 0)
+        add_text(out, "compensate", flow->compensate_at);
     if (problem == PROBLEM_RESULT_UNAVAILABLE)
         (void)gw_buf_print(out, ",\"executed\":true");
     if (problem == PROBLEM_RESULT_UNAVAILABLE && flow->row.status != 0)

@@ -28,9 +28,9 @@ GW_MUST_CHECK enum receipt_verdict receipts_go_on(struct flow *flow, uint32_t *r
 GW_MUST_CHECK enum receipt_verdict receipts_resend(struct flow *flow, uint32_t *ret_expect);
 /* flow->row, CLAIMED by this flow, is not sent after all. */
 GW_MUST_CHECK enum receipt_verdict receipts_give_back(struct flow *flow, uint32_t *ret_expect);
-/* flow->row becomes DEFERRED and promised, with the whole request; the first does the step
- * alone, the second makes the row of an absent key, the third that of a free one. ILLEGAL and
- * false: out of memory too. */
+/* flow->row becomes DEFERRED and promised (a compensation, which no caller was promised,
+ * DEFERRED alone), with the whole request; the first does the step alone, the second makes the row
+ * of an absent key, the third that of a free one. ILLEGAL and false: out of memory too. */
 GW_MUST_CHECK enum receipt_verdict receipts_promise(struct flow *flow, int64_t due_ms);
 bool receipts_new_promise(struct flow *flow) GW_MUST_CHECK;
 GW_MUST_CHECK enum receipt_verdict receipts_promise_again(struct flow *flow, uint32_t *ret_expect);

@@ -237,13 +237,17 @@ enum receipt_verdict receipts_promise(struct flow *flow, int64_t due_ms)
     const struct receipt_event event = {.kind = RECEIPT_EV_DEFER,
                                         .now_ms = flow_now_ms(flow),
                                         .until_ms = due_ms,
-                                        .promises = true};
+                                        .promises = !flow->route->is_compensation};
     enum receipt_verdict verdict = receipt_step(&flow->row.receipt, &event, &next);
     if (verdict != RECEIPT_MOVED)
         return verdict;
     flow->row.receipt = next;
     flow->row.promised_ms = event.now_ms;
-    return kept_pack(flow) ? RECEIPT_MOVED : RECEIPT_ILLEGAL;
+    bool is_kept = flow->route->is_compensation
+                       ? kept_pack_bare(flow->arena, worker_flow_bytes_max(flow->worker),
+                                        flow->row.method, &flow->row.kept)
+                       : kept_pack(flow);
+    return is_kept ? RECEIPT_MOVED : RECEIPT_ILLEGAL;
 }
 
 bool receipts_new_promise(struct flow *flow)

@@ -129,8 +129,12 @@ static enum gw_status find_loss(struct judgement *judgement, const struct store_
 {
     const struct conf *conf = judgement->conf;
     struct route_match match;
+    const struct route_policy *route = route_by_name(&conf->routes, row->route);
     *ret_loss = LOSS_ROUTE;
     if (!is_guarded(conf, row->route))
+        return GW_OK;
+    *ret_loss = LOSS_NONE;
+    if (route->is_compensation) /* nobody repeats it: it is found by the operation it undoes */
         return GW_OK;
     if (!make_work(judgement, 2 * row->target.len + 2))
         return gw_error_set(judgement->err, GW_NOMEM, "out of memory");

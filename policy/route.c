@@ -44,9 +44,14 @@ struct span route_scope(const struct route_policy *route)
 
 const struct route_policy *route_by_name(const struct route_table *table, struct span name)
 {
-    for (uint32_t i = 0; i < table->count; i++)
-        if (span_equal(table->routes[i].name, name))
-            return &table->routes[i];
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct route_policy *route = &table->routes[i];
+        const struct route_policy *compensation = route->compensate.route;
+        if (span_equal(route->name, name))
+            return route;
+        if (compensation != NULL && span_equal(compensation->name, name))
+            return compensation;
+    }
     return NULL;
 }
 

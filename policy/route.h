@@ -172,6 +172,19 @@ struct breaker_policy {
     int64_t in_ms;          /* the window */
 };
 
+/* ---- taking back what was carried out (SPEC 3; policy/compensate.h judges) ---- */
+enum compensate_by { COMPENSATE_BY_OPERATOR = 1 << 0, COMPENSATE_BY_OWNER = 1 << 1 };
+struct compensate_policy {
+    uint32_t line; /* of the configuration file */
+    uint32_t by;   /* enum compensate_by: who may ask for it */
+    struct span method;
+    struct target_template target;       /* after the prefix of the upstream's url */
+    const struct json_pointer *pointers; /* one a part; those of TEMPLATE_RESPONSE count */
+    /* How it is sent: the route's own policy without what speaks of its requests, under the
+     * name NAME/compensation, which no route can have. NULL: there is no compensation. */
+    const struct route_policy *route;
+};
+
 enum credentials_mode { CREDENTIALS_PASS, CREDENTIALS_STRIP };
 enum path_case { PATH_CASE_SENSITIVE, PATH_CASE_INSENSITIVE };
 enum connection_reuse { REUSE_CHECKED, REUSE_NEVER };
@@ -195,7 +208,8 @@ struct upstream_policy {
 /* One route. Every span and array lives as long as the configuration. */
 struct route_policy {
     struct span name;
-    uint32_t index; /* in the table: metrics and the board count by it */
+    uint32_t index; /* in the table: metrics and the board count by it; a compensation counts
+                     * with its route */
     uint32_t line;  /* of the configuration file */
     enum route_mode mode;
     uint32_t methods; /* enum route_method */
@@ -217,6 +231,8 @@ struct route_policy {
     struct defer_policy defer;
     struct probe_policy probe;
     struct add_id_policy add_id;
+    struct compensate_policy compensate;
+    bool is_compensation;    /* it is the `compensate.route` of another one */
     int64_t pending_wait_ms; /* on_pending.wait; 0: 409 at once */
     int64_t retention_ms, tombstone_ms, quiet_ms;
     uint64_t request_body_max, replay_body_max;
@@ -243,7 +259,7 @@ struct route_table {
     uint32_t count;
     bool guards_observed; /* judge targets as if observed routes were enforced */
 };
-/* NULL: it is not configured (any more). */
+/* Of operations, so that of compensations too; NULL: it is not configured (any more). */
 const struct route_policy *route_by_name(const struct route_table *table, struct span name);
 /* The key space of its operations: a part of their identity. */
 struct span route_scope(const struct route_policy *route);

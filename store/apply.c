@@ -137,6 +137,8 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
     row->answer = span_of("", 0);
     row->answer_kept = false;
     enum gw_status status = row_check_for_write(row, err);
+    for (uint32_t i = 0; i < op->in.claim.audit_count && status == GW_OK; i++)
+        status = audit_check(&op->in.claim.audit[i], err);
     if (status != GW_OK)
         return op_fail_alone(op, status);
     int64_t id = 0;
@@ -149,7 +151,9 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
                                                      .load_answer = op->in.claim.load_answer},
                               err);
     row->id = id;
-    return op_found(op, STORE_WON);
+    for (uint32_t i = 0; i < op->in.claim.audit_count && status == GW_OK; i++)
+        status = audit_write(backend, &op->in.claim.audit[i], err);
+    return status == GW_OK ? op_found(op, STORE_WON) : status;
 }
 
 static enum gw_status apply_lookup(struct store_backend *backend, struct store_op *op,
@@ -216,12 +220,14 @@ static void merge_doubt(struct store_row *merged, const struct store_row *cur)
     merged->probe_count = 0;
 }
 
-/* What is promised may still have to be run; when it is over, the request goes. */
+/* What is deferred is still to be run, and what is promised may be once more; when that is
+ * over, the request goes. */
 static bool may_run_later(const struct store_row *row)
 {
     enum receipt_state state = row->receipt.state;
-    return (row->receipt.marks & RECEIPT_PROMISED) != 0 &&
-           (state == RECEIPT_DEFERRED || receipt_is_leased(state) || state == RECEIPT_UNKNOWN);
+    bool is_promised = (row->receipt.marks & RECEIPT_PROMISED) != 0;
+    return state == RECEIPT_DEFERRED ||
+           (is_promised && (receipt_is_leased(state) || state == RECEIPT_UNKNOWN));
 }
 
 /* true: a request was kept, and is not needed any more. */

@@ -186,8 +186,10 @@ struct store_op {
     struct arena *arena; /* borrowed; results are placed here */
     union {
         struct {
-            const struct store_row *row; /* receipt: the wished-for state; answer empty */
-            bool load_answer;            /* when held and COMPLETED */
+            const struct store_row *row;     /* receipt: the wished-for state; answer empty */
+            bool load_answer;                /* when held and COMPLETED */
+            const struct audit_entry *audit; /* written with it; NULL: none */
+            uint32_t audit_count;
         } claim;
         struct {
             struct store_identity identity;

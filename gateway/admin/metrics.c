@@ -110,8 +110,12 @@ static void print_tally(struct page *page, enum metric metric)
     if (!page->has_tally)
         return; /* no figure is better than a wrong one */
     exposition_family(&page->out, metric);
-    for (uint32_t i = 0; i < route_count(page); i++)
+    for (uint32_t i = 0; i < route_count(page); i++) {
+        const struct route_policy *other = route_at(page, i)->compensate.route;
         print_tally_sample(page, route_at(page, i)->name, tally_of(page, route_at(page, i)->name));
+        if (other != NULL)
+            print_tally_sample(page, other->name, tally_of(page, other->name));
+    }
     const struct tally_entry rest = tally_of_removed(page);
     print_tally_sample(page, removed, &rest);
 }
@@ -147,6 +151,23 @@ static void print_settled(struct page *page)
     for (uint32_t i = 0; i <= route_count(page); i++)
         exposition_count(&page->out, of_route(page, i),
                          atomic_load(&counts_at(page, i)->contradictions));
+}
+
+static void print_compensations(struct page *page)
+{
+    static const char *const words[] = {"operator", "owner"};
+    bool is_first = true;
+    for (uint32_t i = 0; i < route_count(page); i++) {
+        if (route_at(page, i)->compensate.route == NULL)
+            continue;
+        if (is_first)
+            exposition_family(&page->out, METRIC_COMPENSATIONS);
+        is_first = false;
+        for (size_t by = 0; by < GW_COUNT(words); by++)
+            exposition_count(&page->out,
+                             metric_and_label(of_route(page, i), "by", span_str(words[by])),
+                             atomic_load(&counts_at(page, i)->compensations[by]));
+    }
 }
 
 /* Half-open counts as held: one trial goes through, everybody else is refused. Nothing
@@ -264,6 +285,7 @@ static void print_page(struct page *page)
     print_tally(page, METRIC_UNKNOWN);
     print_tally(page, METRIC_UNKNOWN_OLDEST);
     print_settled(page);
+    print_compensations(page);
     print_paused(page);
     print_load(page);
     print_observed(page, METRIC_OBSERVED);

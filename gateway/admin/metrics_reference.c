@@ -34,13 +34,16 @@ static void print_words(struct gw_buf *out)
         print_word(out, settle_word((enum settle_verdict)v));
     (void)gw_buf_add(
         out,
-        SPAN(" |\n"
-             "| `by` | `operator`: one by one. `plan`: many at once. `probe`: the upstream "
-             "was asked; `executed` and `not_executed` alone. `late`: the upstream's answer "
-             "came after all; likewise |\n"
-             "| `why` | `route`: paused by hand. `upstream`: its upstream is. `breaker`: it is "
-             "open, or tries one |\n"
-             "| `reason` | the `code` of the problem:"));
+        SPAN(
+            " |\n"
+            "| `by` | of `recibo_settled_total` `operator`: one by one. `plan`: many at once. "
+            "`probe`: the upstream "
+            "was asked; `executed` and `not_executed` alone. `late`: the upstream's answer "
+            "came after all; likewise. Of `recibo_compensations_total` `operator`: at the operator "
+            "plane. `owner`: whose operation it is |\n"
+            "| `why` | `route`: paused by hand. `upstream`: its upstream is. `breaker`: it is "
+            "open, or tries one |\n"
+            "| `reason` | the `code` of the problem:"));
     for (uint32_t p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++)
         print_word(out, problem_code((enum problem)p));
     (void)gw_buf_add(out, SPAN(" |\n"));
@@ -74,6 +77,8 @@ void metrics_print_reference(struct gw_buf *out)
                      SPAN("\n## Labels\n\n| label | values |\n|---|---|\n"
                           "| `route` | the names of `routes`; `(removed)` for all that operations "
                           "are still on record of and the configuration no longer has. The "
+                          "gauges of what is unknown have `NAME/compensation`, too, where a "
+                          "route has `compensate`, whose families are left out where none has. The "
                           "families of observe mode have the routes of that mode alone, "
                           "`recibo_route_paused` the enforced ones |\n"
                           "| `upstream` | the names of `upstreams` |\n"));

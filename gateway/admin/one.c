@@ -2,12 +2,14 @@
  * nothing. */
 #include "gateway/admin/operation.h"
 #include "gateway/admin/why.h"
+#include "gateway/compensation.h"
 
 #include <stdio.h>
 
-/* What the two store operations of one look bring together. */
+/* What the store operations of one look bring together. */
 struct look {
     struct store_row *row;
+    const struct store_row *compensation; /* NULL: nobody asked for one */
     bool wants_why;
 };
 
@@ -41,6 +43,31 @@ static void print_quiet_time(struct call *call, const struct store_row *row)
                     : last + (route == NULL ? SETTLE_QUIET_MS : route->quiet_ms));
 }
 
+/* Can it be asked for now? One of which nothing ran can be asked for again. */
+static bool may_compensate(struct call *call, const struct look *look)
+{
+    const struct store_row *row = look->row, *other = look->compensation;
+    return compensation_judge(call->arena, call_route(call, row->route), row,
+                              COMPENSATE_BY_OPERATOR, call->now_ms) == COMPENSATE_MAY &&
+           (other == NULL || compensate_again(&other->receipt, call->now_ms) == COMPENSATE_ANEW);
+}
+
+static void print_compensation(struct call *call, const struct look *look)
+{
+    struct json_writer *json = &call->json;
+    const struct store_row *other = look->compensation;
+    writer_text_or_null(json, "compensated_by",
+                        other == NULL ? SPAN("") : span_str(other->operation_id));
+    writer_text_or_null(json, "compensation_state",
+                        other == NULL ? SPAN("")
+                                      : span_str(receipt_public_state(other->receipt.state)));
+    if (other == NULL || other->status == 0)
+        writer_null(json, "compensation_status");
+    else
+        writer_number(json, "compensation_status", other->status);
+    writer_bool(json, "may_compensate", may_compensate(call, look));
+}
+
 static void on_audit(struct call *call)
 {
     const struct look *look = call->state;
@@ -55,6 +82,7 @@ static void on_audit(struct call *call)
         operation_print_comments(call, call->op.out.audit, call->op.out.audit_count);
         operation_print_probes(call, look->row);
         operation_print_cancels(call, call->op.out.audit, call->op.out.audit_count);
+        print_compensation(call, look);
         print_quiet_time(call, look->row);
         if (call_has_right(call, ADMIN_EVIDENCE)) {
             operation_print_request(call, look->row);
@@ -65,15 +93,45 @@ static void on_audit(struct call *call)
     call_end(call);
 }
 
-static void on_found(struct call *call)
+static void read_audit(struct call *call)
 {
-    struct look *look = call->state;
-    look->row = found(call);
-    if (look->row == NULL)
-        return;
     call->op.kind = STORE_AUDIT;
     call->op.in.find.operation_id = call->parameter;
     call_submit(call, on_audit);
+}
+
+static void on_compensation(struct call *call)
+{
+    struct look *look = call->state;
+    if (!call_store_is_well(call))
+        return;
+    if (call->op.out.found == STORE_HELD)
+        look->compensation = &call->op.out.rows[0];
+    read_audit(call);
+}
+
+static void on_found(struct call *call)
+{
+    struct look *look = call->state;
+    struct store_row other;
+    look->row = found(call);
+    if (look->row == NULL)
+        return;
+    if (look->wants_why || !compensation_may_be(look->row)) {
+        read_audit(call);
+        return;
+    }
+    if (!compensation_identify(call->arena, look->row, &other)) {
+        call_problem(call, ADMIN_OVERLOADED, "Out of memory.");
+        return;
+    }
+    call->op.kind = STORE_LOOKUP;
+    call->op.in.lookup.identity = other.identity;
+    call->op.in.lookup.owner = other.owner;
+    call->op.in.lookup.scope = other.scope;
+    call->op.in.lookup.key = other.key;
+    call->op.in.lookup.load = 0;
+    call_submit(call, on_compensation);
 }
 
 static void look_at(struct call *call, bool wants_why)

@@ -1,6 +1,7 @@
 /* An operation as JSON (SPEC 4). Must never show headers or bodies to a token
  * without the right `evidence`. */
 #include "gateway/admin/operation.h"
+#include "gateway/compensation.h"
 
 #include "policy/utf8.h"
 
@@ -145,7 +146,7 @@ void operation_print_members(struct call *call, const struct store_row *row, boo
         print_attempts(call, row);
     print_times(json, row);
     print_marks(json, &row->receipt);
-    writer_null(json, "compensates");
+    writer_text_or_null(json, "compensates", compensation_of(row));
     writer_bool(json, "answer_kept", row->answer_kept);
     print_care(json, row);
 }

@@ -13,8 +13,9 @@ struct pausing {
 static bool is_known(const struct call *call, enum pause_subject subject)
 {
     const struct conf *conf = call->options->conf;
-    if (subject == PAUSE_ROUTE)
-        return call_route(call, call->parameter) != NULL;
+    const struct route_policy *route = call_route(call, call->parameter);
+    if (subject == PAUSE_ROUTE) /* a compensation is held with its route */
+        return route != NULL && !route->is_compensation;
     for (uint32_t i = 0; i < conf->upstream_count; i++)
         if (span_equal(conf->upstreams[i].name, call->parameter))
             return true;

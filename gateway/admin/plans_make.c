@@ -6,6 +6,7 @@
 #include "gateway/admin/filter.h"
 #include "gateway/admin/operation.h"
 #include "gateway/admin/plans.h"
+#include "gateway/compensation.h"
 
 #include "base/digest.h"
 #include "base/text.h"
@@ -157,11 +158,21 @@ void draft_finish(struct call *call, struct plan_draft *draft)
 
 static void ask(struct call *call);
 
+/* What is known of operations says nothing of the compensations that have their labels:
+ * these are chosen by the name of their own route alone. */
+static bool is_meant(const struct call *call, const struct plan_draft *draft,
+                     const struct store_row *row)
+{
+    const struct route_policy *route = call_route(call, draft->filter.route);
+    return compensation_of(row).len == 0 || (route != NULL && route->is_compensation);
+}
+
 /* false: the call was answered. */
 static bool take_page(struct call *call, struct plan_draft *draft, const struct store_op *op)
 {
     for (uint32_t i = 0; i < op->out.row_count; i++)
-        if (!draft_add(call, draft, &op->out.rows[i], op->out.rows[i].receipt.version))
+        if (is_meant(call, draft, &op->out.rows[i]) &&
+            !draft_add(call, draft, &op->out.rows[i], op->out.rows[i].receipt.version))
             return false;
     draft->cursor = op->out.next_cursor;
     return true;

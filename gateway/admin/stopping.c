@@ -43,14 +43,27 @@ static void print_done(struct call *call, const struct store_row *row)
     print_operation(call, row);
 }
 
+/* Too late to stop it; perhaps it can be taken back. */
+static void refuse_executed(struct call *call, const struct store_row *row)
+{
+    const struct route_policy *route = call_route(call, row->route);
+    bool may = route != NULL && route->compensate.route != NULL &&
+               (route->compensate.by & COMPENSATE_BY_OPERATOR) != 0;
+    call_begin_problem(call, ADMIN_ALREADY_EXECUTED,
+                       "It has been carried out, and that cannot be stopped any more. Nothing was "
+                       "changed.%s",
+                       may ? " It can be taken back: recibo compensate." : "");
+    if (may)
+        writer_text(&call->json, "compensate",
+                    arena_print(call->arena, "/v1/operations/%s/compensate", row->operation_id));
+}
+
 static void refuse(struct call *call, const struct store_row *row)
 {
     const struct stopping *stopping = call->state;
     switch (stopping->says) {
     case CANCEL_EXECUTED:
-        call_begin_problem(call, ADMIN_ALREADY_EXECUTED,
-                           "It has been carried out, and that cannot be stopped any more. Nothing "
-                           "was changed.");
+        refuse_executed(call, row);
         break;
     case CANCEL_EXPIRED:
         call_begin_problem(

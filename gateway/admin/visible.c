@@ -3,6 +3,7 @@
 #include "gateway/admin/operation.h"
 #include "gateway/problem.h"
 #include "gateway/receipts.h"
+#include "policy/compensate.h"
 
 struct sight_row {
     enum problem problem; /* NONE: the upstream's or the recorded answer */
@@ -50,6 +51,47 @@ static const struct sight_row sight_rows[ADMIT_VERDICT_COUNT] = {
     [ADMIT_FULL] = {PROBLEM_OVERLOADED, "It is told that a limit is reached; nothing is sent."},
 };
 
+/* Nobody repeats a compensation by its key: it is asked for once more, by the operation
+ * that it takes back. */
+static const struct sight_row compensation_rows[ADMIT_VERDICT_COUNT] = {
+    [ADMIT_RERUN] = {PROBLEM_NONE, "Nothing of it ran: whoever asks again to compensate begins it "
+                                   "anew."},
+    [ADMIT_REPLAY] = {PROBLEM_NONE, "Whoever asks again to compensate is told that it is done."},
+    [ADMIT_DEFERRED] = {PROBLEM_NONE, "Whoever asks again to compensate is told 202: it is on its "
+                                      "way."},
+    [ADMIT_UNKNOWN] = {PROBLEM_OUTCOME_UNKNOWN, "Whoever asks again to compensate is told that the "
+                                                "outcome is not known, and nothing is sent."},
+    [ADMIT_CANCELLED] = {PROBLEM_CANCELLED, "Whoever asks again to compensate is told that it was "
+                                            "cancelled; it is not begun again."},
+    [ADMIT_ABANDONED] = {PROBLEM_ABANDONED, "Whoever asks again to compensate is told that the "
+                                            "outcome could not be found out; it is never sent "
+                                            "again."},
+    [ADMIT_EXPIRED] = {PROBLEM_RESULT_EXPIRED, "Whoever asks again to compensate is told that it "
+                                               "is over."},
+};
+
+/* The same rule as for whoever asks: compensate_again(). */
+static enum admit_verdict ask_compensation(const struct receipt *receipt, int64_t now_ms)
+{
+    switch (compensate_again(receipt, now_ms)) {
+    case COMPENSATE_ANEW:
+        return ADMIT_RERUN;
+    case COMPENSATE_UNDER_WAY:
+        return ADMIT_DEFERRED;
+    case COMPENSATE_DONE:
+        return ADMIT_REPLAY;
+    case COMPENSATE_CANCELLED:
+        return ADMIT_CANCELLED;
+    case COMPENSATE_ABANDONED:
+        return ADMIT_ABANDONED;
+    case COMPENSATE_OVER:
+        return ADMIT_EXPIRED;
+    case COMPENSATE_UNKNOWN:
+        break;
+    }
+    return ADMIT_UNKNOWN;
+}
+
 static enum admit_gate gate_of(const struct call *call, const struct route_policy *route)
 {
     const struct board_route *counts = board_route(call->options->board, route);
@@ -60,6 +102,8 @@ static enum admit_gate gate_of(const struct call *call, const struct route_polic
 static enum admit_verdict ask(const struct call *call, const struct store_row *row,
                               const struct route_policy *route)
 {
+    if (route->is_compensation)
+        return ask_compensation(&row->receipt, call->now_ms);
     const struct retry_budget budget = receipts_budget(row);
     enum retry_gate pass = retry_ask(&route->retry, &budget, call->now_ms).gate;
     struct admit_facts facts = {
@@ -105,6 +149,21 @@ static uint16_t recorded_status(struct call *call, const struct store_row *row)
     return message.status;
 }
 
+static void print_compensation_sight(struct json_writer *json, enum admit_verdict verdict)
+{
+    const struct sight_row *sight = &compensation_rows[verdict];
+    bool is_begun = verdict == ADMIT_RERUN;
+    gw_assert(sight->text != NULL);
+    uint16_t status = is_begun || verdict == ADMIT_DEFERRED ? 202
+                      : verdict == ADMIT_REPLAY             ? 200
+                                                            : problem_status(sight->problem);
+    writer_text(json, "verdict", span_str(admit_verdict_name(verdict)));
+    writer_number(json, "status", status);
+    writer_text_or_null(json, "code", span_str(problem_code(sight->problem)));
+    writer_bool(json, "sent_upstream", is_begun);
+    writer_text(json, "text", span_str(sight->text));
+}
+
 void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
                          uint16_t replayed_status)
 {
@@ -127,11 +186,20 @@ void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
     writer_text(json, "text", span_str(sight->text));
 }
 
-static void print_sight(struct call *call, const char *name, enum admit_verdict verdict,
-                        uint16_t replayed_status)
+struct sight {
+    const char *name;
+    enum admit_verdict verdict;
+    uint16_t replayed_status;
+    bool is_compensation;
+};
+
+static void print_sight(struct call *call, const struct sight *sight)
 {
-    writer_open(&call->json, name, '{');
-    visible_print_sight(&call->json, verdict, replayed_status);
+    writer_open(&call->json, sight->name, '{');
+    if (sight->is_compensation)
+        print_compensation_sight(&call->json, sight->verdict);
+    else
+        visible_print_sight(&call->json, sight->verdict, sight->replayed_status);
     writer_close(&call->json, '}');
 }
 
@@ -154,7 +222,10 @@ static void print_pretended(struct call *call, const char *name, const struct st
     if (seen == ADMIT_VERDICT_COUNT)
         writer_null(&call->json, name);
     else
-        print_sight(call, name, seen, 0);
+        print_sight(call, &(struct sight){.name = name,
+                                          .verdict = seen,
+                                          .is_compensation =
+                                              call_route(call, row->route)->is_compensation});
 }
 
 void visible_print(struct call *call, const struct store_row *row)
@@ -165,7 +236,10 @@ void visible_print(struct call *call, const struct store_row *row)
         return;
     }
     writer_open(&call->json, "client_sees", '{');
-    print_sight(call, "now", ask_now(call, row, route), recorded_status(call, row));
+    print_sight(call, &(struct sight){.name = "now",
+                                      .verdict = ask_now(call, row, route),
+                                      .replayed_status = recorded_status(call, row),
+                                      .is_compensation = route->is_compensation});
     print_pretended(call, "executed", row, VERDICT_EXECUTED, true);
     print_pretended(call, "executed_without_response", row, VERDICT_EXECUTED, false);
     print_pretended(call, "not_executed", row, VERDICT_NOT_EXECUTED, false);

@@ -3,6 +3,7 @@
 #include "gateway/admin/why.h"
 
 #include "gateway/admin/operation.h"
+#include "gateway/compensation.h"
 
 #define WHY_STEPS_MAX 512
 
@@ -145,8 +146,12 @@ static void add_probe(struct timeline *line, const struct probe_record *probe)
 static void add_row(struct timeline *line, const struct store_row *row)
 {
     struct arena *arena = line->call->arena;
-    const struct span parts[] = {row->method, SPAN(" "),          row->target, SPAN(" of "),
-                                 row->owner,  SPAN(" on route "), row->route};
+    struct span undone = compensation_of(row);
+    const struct span parts[] = {row->method, SPAN(" "),
+                                 row->target, SPAN(" of "),
+                                 row->owner,  SPAN(" on route "),
+                                 row->route,  undone.len > 0 ? SPAN(", to take back ") : SPAN(""),
+                                 undone};
     add_step(line, &(struct step){.at_ms = row->created_ms,
                                   .event = "received",
                                   .text = join(arena, parts, GW_COUNT(parts))});

@@ -59,10 +59,30 @@ static void trying(const struct route_policy *route, struct gw_buf *out)
     }
 }
 
+/* In the order of a compensation's life. */
+static void taking_back(const struct route_policy *route, struct gw_buf *out)
+{
+    const struct compensate_policy *policy = &route->compensate;
+    if (policy->route == NULL)
+        return;
+    explain_begin(out, "completed, and to be taken back");
+    (void)gw_buf_print(out, "%.*s %.*s, once; asked for by %s (line %u)\n", (int)policy->method.len,
+                       policy->method.ptr, (int)policy->target.text.len, policy->target.text.ptr,
+                       promise_compensate_by(route), policy->line);
+    explain_row(out, "... asked for again", "the same one: 202, or 200 once it is done");
+    explain_row(out, "... the answer lacks what it needs", "409 not-compensable, nothing is sent");
+    explain_row(out, "... not one byte of it left, or refused",
+                route->retry.is_on ? "tried again as retry says; else free to be asked for again"
+                                   : "nothing ran; it can be asked for again");
+    explain_row(out, "... no whole answer", "unknown: an operator settles it, no probe");
+    explain_row(out, "to be taken back, not completed", "409 with the reason, nothing is sent");
+}
+
 void explain_again(const struct route_policy *route, struct gw_buf *out)
 {
     trying(route, out);
     accepting(route, out);
     explain_row(out, "cancelled before it was sent", "409 operation-cancelled; it never ran");
     explain_row(out, "cancel while it is sent", "asked for only; the answer still counts");
+    taking_back(route, out);
 }

@@ -100,6 +100,11 @@ static int take_entry(struct match *match, const json_t *operation)
                               "be one; is it of this version?\n"); /* nowhere else */
         return EXIT_FAILED;
     }
+    /* It has the label of the operation that it takes back: the file would speak of that. */
+    if (words_of(operation, "compensates").len > 0) {
+        match->compensations++;
+        return -1;
+    }
     memcpy(entry->id, id.ptr, id.len);
     entry->version = (uint32_t)words_number(operation, "version");
     entry->is_contradicted = words_is_true(operation, "contradicted");

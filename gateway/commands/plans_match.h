@@ -111,10 +111,11 @@ struct match {
     struct match_file file;
     struct match_entry *entries;
     uint32_t count, of_kind[MATCH_KINDS];
-    uint32_t bad;        /* contradictions that were put on record */
-    int64_t complete_ms; /* 0: the file is not said to be complete */
-    const char *doubt;   /* why nothing follows from what is not in the file; NULL: it may */
-    uint32_t refused;    /* were not in the file, and are for a person by that doubt */
+    uint32_t compensations; /* unknown too, and not looked for in the file */
+    uint32_t bad;           /* contradictions that were put on record */
+    int64_t complete_ms;    /* 0: the file is not said to be complete */
+    const char *doubt;      /* why nothing follows from what is not in the file; NULL: it may */
+    uint32_t refused;       /* were not in the file, and are for a person by that doubt */
     struct match_plan plans[MATCH_PLANS_MAX];
     uint32_t plan_count;
 };

@@ -139,6 +139,11 @@ static void print_warnings(const struct match *match, struct gw_buf *out)
     if (match->doubt != NULL)
         (void)gw_buf_print(out, "\nWARNING: nothing is called not executed by this file: %s\n",
                            match->doubt);
+    if (match->compensations > 0)
+        (void)gw_buf_print(out,
+                           "\n%u compensation%s left out: the file speaks of what they take back. "
+                           "Look each up: recibo backlog list\n",
+                           match->compensations, match->compensations == 1 ? " is" : "s are");
     if (plans_executed(match))
         (void)gw_buf_print(out, "\nWARNING: %s\n", expired_warning);
 }

@@ -50,6 +50,15 @@ static void print_head(const json_t *operation, struct gw_buf *out)
         (void)gw_buf_byte(out, '\n');
     }
     line_of(out, "expires", words_of(operation, "expires_at"));
+    line_of(out, "takes back", words_of(operation, "compensates"));
+    if (words_of(operation, "compensated_by").len > 0) {
+        print_pair(out, "  taken back   ", words_of(operation, "compensation_state"));
+        print_pair(out, ", by ", words_of(operation, "compensated_by"));
+        if (json_is_integer(json_object_get(operation, "compensation_status")))
+            (void)gw_buf_print(out, ", answered %lld",
+                               (long long)words_number(operation, "compensation_status"));
+        (void)gw_buf_byte(out, '\n');
+    }
     if (words_of(operation, "claimed_by").len > 0) {
         print_pair(out, "  on it        ", words_of(operation, "claimed_by"));
         print_pair(out, ", since ", words_of(operation, "claimed_at"));
@@ -252,12 +261,16 @@ static void print_next(const json_t *operation, struct gw_buf *out)
     const json_t *sees = json_object_get(operation, "client_sees");
     struct span quiet = words_of(operation, "quiet_until");
     bool is_unknown = span_equal(words_of(operation, "state"), SPAN("unknown"));
-    bool has_verdict = false;
+    bool has_verdict = false, may_compensate = words_is_true(operation, "may_compensate");
     for (size_t i = 0; i < GW_COUNT(verdicts); i++)
         has_verdict = has_verdict || json_is_object(json_object_get(sees, verdicts[i].sight));
-    if (!has_verdict && !is_unknown)
+    if (!has_verdict && !is_unknown && !may_compensate)
         return;
     (void)gw_buf_add(out, SPAN("next\n")); /* whoever flushes tells if it failed */
+    if (may_compensate) {
+        print_pair(out, "  recibo compensate ", words_of(operation, "id"));
+        (void)gw_buf_add(out, SPAN(" --note \"...\"\n"));
+    }
     if (is_unknown && words_of(operation, "claimed_by").len == 0)
         print_line_to_type(operation, "claim", "", out);
     if (is_unknown && words_of(operation, "next_probe_at").len > 0)

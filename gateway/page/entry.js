@@ -2,6 +2,7 @@
  * What is shown stays until the reader asks for what is new. */
 
 import * as api from "./api.js";
+import {make_compensate_box} from "./compensate_box.js";
 import {announce, el, field, replace, said, visible} from "./dom.js";
 import * as parts from "./entry_parts.js";
 import {make_mark_box} from "./mark_box.js";
@@ -25,6 +26,8 @@ function what_changed(old, now) {
         told.push("the upstream was asked");
     if (old.repeats !== now.repeats)
         told.push("asked again " + count(now.repeats, "time"));
+    if (old.compensated_by !== now.compensated_by || old.compensation_state !== now.compensation_state)
+        told.push("taking it back: " + (STATES[now.compensation_state] || now.compensation_state));
     if ((old.comments || []).length !== (now.comments || []).length)
         told.push("new comments");
     if (old.audit.length !== now.audit.length && told.length === 0)
@@ -126,12 +129,14 @@ export function open(route) {
     const rest = el("div", {class: "story"});
     const settle = make_settle_box(take);
     const mark = make_mark_box(take);
+    const compensate = make_compensate_box(take);
     const comment = make_comment_form(id, take);
     const bar = make_change_bar(show);
     const comment_part = parts.section("Comments", comments, comment.form);
     const layout = el("div", {class: "entry"},
         el("div", {class: "entry-main"}, story, comment_part, rest),
-        el("div", {class: "entry-side"}, settle.node, mark.node));
+        el("div", {class: "entry-side"}, settle.node, compensate.node,
+            mark.node));
     let shown = null;
     let newest = null;
     let is_gone = false;
@@ -167,6 +172,7 @@ export function open(route) {
         replace(comments, parts.comment_list(operation));
         replace(rest, parts.evidence(operation), parts.audit(operation));
         settle.update(operation);
+        compensate.update(operation);
         mark.update(operation);
     }
 
@@ -198,6 +204,7 @@ export function open(route) {
                 bar.tell(words + ".");
             comment.update();
             settle.update(shown.operation);
+            compensate.update(shown.operation);
             mark.update(shown.operation);
         },
     };

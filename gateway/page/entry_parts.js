@@ -1,6 +1,7 @@
 /* The parts of an operation's page that only show something. */
 
 import * as api from "./api.js";
+import {taken_back_by, takes_back} from "./compensate_box.js";
 import {el, facts, fresh_id, said, table, visible, visible_lines} from "./dom.js";
 import {labels_of} from "./shapes.js";
 import {may} from "./session.js";
@@ -23,6 +24,8 @@ export function identity(operation) {
         ["Owner", said(operation.owner)],
         ["Key", said(operation.key, "mono")],
         ["Operation", el("span", {class: "mono"}, operation.id)],
+        takes_back(operation),
+        taken_back_by(operation),
         ["Created", time(operation.created_at)],
         ["Last change", [time(operation.updated_at), ", version " + operation.version]],
         ["Asked again", operation.repeats > 0

@@ -1,6 +1,7 @@
 /* Writes what an owner is told of an operation. It tells nothing of the upstream, and
  * must never be asked for another owner's. */
 #include "gateway/rooms/accepted.h"
+#include "gateway/compensation.h"
 #include "gateway/prefer.h"
 #include "gateway/reply_head.h"
 #include "gateway/worker.h"
@@ -23,8 +24,32 @@ static const char *flag(const struct store_row *row, uint32_t mark)
     return (row->receipt.marks & mark) != 0 ? "true" : "false";
 }
 
-/* cancel NULL: nobody asked. */
-static struct span document(struct flow *flow, const struct store_row *row, const char *cancel)
+/* What else an owner is told of his operation. */
+struct told {
+    const char *cancel;            /* NULL: nobody asked */
+    bool has_compensation;         /* the route has one: other is what became of it */
+    const struct store_row *other; /* NULL: nobody asked for it */
+};
+
+/* Of a compensation the status tells what the upstream thought of it. */
+static void put_compensation(struct gw_buf *out, const struct store_row *row,
+                             const struct told *told)
+{
+    struct span of = compensation_of(row);
+    /* A full buffer is seen at the end. */
+    if (of.len > 0)
+        (void)gw_buf_print(out, ",\"compensates\":\"%.*s\"", (int)of.len, of.ptr);
+    if (of.len > 0 && row->receipt.state == RECEIPT_COMPLETED && row->status != 0)
+        (void)gw_buf_print(out, ",\"status\":%u", row->status);
+    if (told->other != NULL)
+        (void)gw_buf_print(out, ",\"compensated_by\":\"%s\",\"compensation_state\":\"%s\"",
+                           told->other->operation_id,
+                           receipt_public_state(told->other->receipt.state));
+    else if (told->has_compensation)
+        (void)gw_buf_print(out, ",\"compensated_by\":null,\"compensation_state\":null");
+}
+
+static struct span document(struct flow *flow, const struct store_row *row, const struct told *told)
 {
     struct gw_buf out;
     struct span body = SPAN("");
@@ -45,8 +70,9 @@ static struct span document(struct flow *flow, const struct store_row *row, cons
     put_time(&out, "created_at", row->created_ms);
     put_time(&out, "updated_at", row->updated_ms);
     put_time(&out, "next_attempt_at", row->receipt.due_ms);
-    if (cancel != NULL)
-        (void)gw_buf_print(&out, ",\"cancel\":\"%s\"", cancel);
+    put_compensation(&out, row, told);
+    if (told->cancel != NULL)
+        (void)gw_buf_print(&out, ",\"cancel\":\"%s\"", told->cancel);
     (void)gw_buf_add(&out, SPAN("}\n"));
     if (out.failed || !arena_copy(flow->arena, gw_buf_span(&out), &body))
         body = SPAN("");
@@ -56,12 +82,18 @@ static struct span document(struct flow *flow, const struct store_row *row, cons
 
 struct span accepted_document(struct flow *flow, const struct store_row *row)
 {
-    return document(flow, row, NULL);
+    return document(flow, row, &(struct told){0});
+}
+
+struct span compensated_document(struct flow *flow, const struct store_row *row,
+                                 const struct store_row *other)
+{
+    return document(flow, row, &(struct told){.has_compensation = true, .other = other});
 }
 
 struct span cancel_document(struct flow *flow, const struct store_row *row, const char *word)
 {
-    return document(flow, row, word);
+    return document(flow, row, &(struct told){.cancel = word});
 }
 
 uint32_t accepted_retry_after_s(const struct flow *flow, const struct store_row *row)

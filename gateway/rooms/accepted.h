@@ -11,6 +11,9 @@ enum flow_next accepted(struct flow *flow, enum outcome outcome);
 struct span accepted_document(struct flow *flow, const struct store_row *row);
 /* The same, and what the wish to cancel came to. */
 struct span cancel_document(struct flow *flow, const struct store_row *row, const char *word);
+/* The same, and what became of taking it back; other NULL: nobody asked for that. */
+struct span compensated_document(struct flow *flow, const struct store_row *row,
+                                 const struct store_row *other);
 /* When it is worth asking again, in seconds; 0: it is at rest. */
 uint32_t accepted_retry_after_s(const struct flow *flow, const struct store_row *row);
 

@@ -106,6 +106,13 @@ static void do_without_waiting(struct flow *flow)
     retry->at_ms = flow_now_ms(flow) + (retry->wait_ms > 0 ? retry->wait_ms : 1);
 }
 
+/* Nobody waits for a compensation: until its next attempt it is deferred, on record. */
+static void defer_instead(struct retry_verdict *retry)
+{
+    if (retry->next == RETRY_WAIT || retry->next == RETRY_RELEASE)
+        retry->next = RETRY_DEFER;
+}
+
 static bool step_for_later(struct flow *flow)
 {
     struct receipt next;
@@ -168,6 +175,8 @@ bool again_decide(struct flow *flow)
     if (!may_follow(flow))
         return true;
     flow->retry = ask_policy(flow);
+    if (flow->route->is_compensation)
+        defer_instead(&flow->retry);
     bool waits = flow->retry.next == RETRY_WAIT || flow->retry.next == RETRY_RESEND;
     /* Who still listens for the lost answer has the body, where there was no room for two. */
     if (flow->retry.next == RETRY_RESEND && flow->body_state != BODY_WHOLE)

@@ -64,6 +64,7 @@ static enum flow_next ask(struct flow *flow)
     flow->op.kind = STORE_CLAIM;
     flow->op.in.claim.row = &flow->row;
     flow->op.in.claim.load_answer = true;
+    flow->op.in.claim.audit_count = 0;
     return claim_park(flow, CLAIM_ASKED, flow_submit(flow));
 }
 

@@ -22,6 +22,27 @@ static void write_key(struct gw_buf *out, const struct key_source *key)
                        key->grammar.uuid ? "uuid" : "any");
 }
 
+/* May what was carried out be taken back, and where does its owner ask? */
+static void write_compensation(struct gw_buf *out, struct span own_prefix,
+                               const struct route_policy *route)
+{
+    bool by_operator = (route->compensate.by & COMPENSATE_BY_OPERATOR) != 0;
+    bool by_owner = (route->compensate.by & COMPENSATE_BY_OWNER) != 0;
+    /* A full buffer is seen at the end. */
+    (void)gw_buf_print(out, ",\"compensation\":");
+    if (route->compensate.route == NULL) {
+        (void)gw_buf_print(out, "null");
+        return;
+    }
+    (void)gw_buf_print(out, "{\"by\":[%s%s%s],\"ask\":", by_operator ? "\"operator\"" : "",
+                       by_operator && by_owner ? "," : "", by_owner ? "\"owner\"" : "");
+    if (by_owner)
+        (void)gw_buf_print(out, "\"%.*soperations/{operation_id}/compensate\"}",
+                           (int)own_prefix.len, own_prefix.ptr);
+    else
+        (void)gw_buf_print(out, "null}");
+}
+
 static void write_route(struct gw_buf *out, struct span own_prefix,
                         const struct route_policy *route)
 {
@@ -33,6 +54,7 @@ static void write_route(struct gw_buf *out, struct span own_prefix,
     (void)gw_buf_print(
         out, ",\"scope\":\"%s\",\"compared\":", route->scope_gateway ? "gateway" : "route");
     gw_json_string(out, route->fingerprint.mode_text);
+    write_compensation(out, own_prefix, route);
     (void)gw_buf_print(
         out,
         ",\"request_body_max\":%" PRIu64 ",\"retention_seconds\":%" PRId64

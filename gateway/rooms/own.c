@@ -1,6 +1,7 @@
 /* Room `own`: Recibo's own resources for callers, under own_prefix: the state of an
  * operation for its owner, what a problem code means, and what a route promises. It
- * changes nothing but what its owner asks to cancel. */
+ * changes nothing but what its owner asks to cancel or to compensate. */
+#include "gateway/compensation.h"
 #include "gateway/owners/owners.h"
 #include "gateway/problem.h"
 #include "gateway/reply_head.h"
@@ -60,7 +61,28 @@ static enum flow_next tell_operation(struct flow *flow)
     if (!own_is_owner(flow, row))
         return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
     flow->retry_after_s = accepted_retry_after_s(flow, row);
-    return own_send_document(flow, accepted_document(flow, row));
+    if (!compensation_may_be(row))
+        return own_send_document(flow, accepted_document(flow, row));
+    struct store_row other;
+    flow->row = *row;
+    if (!compensation_identify(flow->arena, row, &other))
+        return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    flow->op.kind = STORE_LOOKUP;
+    flow->op.in.lookup.identity = other.identity;
+    flow->op.in.lookup.owner = other.owner;
+    flow->op.in.lookup.scope = other.scope;
+    flow->op.in.lookup.key = other.key;
+    flow->op.in.lookup.load = 0;
+    flow->stage = OWN_COMPENSATION;
+    return flow_submit(flow) ? FLOW_PARK : flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
+}
+
+static enum flow_next tell_both(struct flow *flow)
+{
+    const struct store_row *other = flow->op.out.found == STORE_HELD ? flow->op.out.rows : NULL;
+    const struct store_row row = flow->row;
+    flow->row = (struct store_row){0}; /* the answer is a document, and names no operation */
+    return own_send_document(flow, compensated_document(flow, &row, other));
 }
 
 static bool take_prefix(struct span *path, struct span prefix)
@@ -71,12 +93,13 @@ static bool take_prefix(struct span *path, struct span prefix)
     return true;
 }
 
-static bool is_cancel(struct span path)
+/* operations/ID/WORD with this word. */
+static bool asks_to(struct span path, struct span word)
 {
-    const size_t id_at = sizeof("operations/") - 1, id_ends = id_at + OPERATION_ID_BYTES;
-    return path.len == id_ends + sizeof("/cancel") - 1 && take_prefix(&path, SPAN("operations/")) &&
-           span_equal(span_of(path.ptr + OPERATION_ID_BYTES, path.len - OPERATION_ID_BYTES),
-                      SPAN("/cancel"));
+    return take_prefix(&path, SPAN("operations/")) && path.len > OPERATION_ID_BYTES + 1 &&
+           path.ptr[OPERATION_ID_BYTES] == '/' &&
+           span_equal(span_of(path.ptr + OPERATION_ID_BYTES + 1, path.len - OPERATION_ID_BYTES - 1),
+                      word);
 }
 
 static enum flow_next enter(struct flow *flow)
@@ -95,9 +118,12 @@ static enum flow_next enter(struct flow *flow)
         path.len = (size_t)(query - path.ptr);
     bool ours = take_prefix(&path, flow->conf->own_prefix);
     gw_assert(ours);
-    if (is_cancel(path))
+    if (asks_to(path, SPAN("cancel")))
         return cancel_enter(flow,
                             span_of(path.ptr + sizeof("operations/") - 1, OPERATION_ID_BYTES));
+    if (asks_to(path, SPAN("compensate")))
+        return compensate_enter(flow,
+                                span_of(path.ptr + sizeof("operations/") - 1, OPERATION_ID_BYTES));
     if ((route_method_bit(flow->head->method) & (METHOD_GET | METHOD_HEAD)) == 0) {
         flow->match.allowed_methods = METHOD_GET | METHOD_HEAD;
         return flow_refuse(flow, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
@@ -117,14 +143,28 @@ static enum flow_next enter(struct flow *flow)
 
 enum flow_next room_own(struct flow *flow)
 {
-    if (flow->stage == OWN_ENTER)
-        return enter(flow);
-    gw_assert(flow->stage <= OWN_CANCELLED);
-    if (flow->op.out.status != GW_OK)
+    enum own_stage stage = (enum own_stage)flow->stage;
+    if (stage != OWN_ENTER && flow->op.out.status != GW_OK)
         return flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
-    if (flow->stage == OWN_CANCELLED)
+    bool is_there = flow->op.out.found == STORE_HELD;
+    switch (stage) {
+    case OWN_ENTER:
+        return enter(flow);
+    case OWN_FOUND:
+        return is_there ? tell_operation(flow) : flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    case OWN_TO_CANCEL:
+        return is_there ? cancel_start(flow) : flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    case OWN_CANCELLED:
         return cancel_was_written(flow);
-    if (flow->op.out.found != STORE_HELD)
-        return flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
-    return flow->stage == OWN_TO_CANCEL ? cancel_start(flow) : tell_operation(flow);
+    case OWN_COMPENSATION:
+        return tell_both(flow);
+    case OWN_TO_COMPENSATE:
+        return is_there ? compensate_start(flow) : flow_refuse(flow, PROBLEM_NOT_FOUND, SPAN(""));
+    case OWN_MARKED:
+        return compensate_was_marked(flow);
+    case OWN_COMPENSATING:
+        return compensate_was_written(flow);
+    }
+    gw_assert(stage <= OWN_COMPENSATING);
+    return flow_refuse(flow, PROBLEM_INTERNAL, SPAN(""));
 }

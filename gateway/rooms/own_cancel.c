@@ -18,6 +18,23 @@ enum flow_next cancel_enter(struct flow *flow, struct span operation_id)
     return flow_submit(flow) ? FLOW_PARK : flow_refuse(flow, PROBLEM_STORE_UNAVAILABLE, SPAN(""));
 }
 
+/* Too late to stop it; perhaps it can be taken back. */
+static enum flow_next tell_executed(struct flow *flow)
+{
+    const struct route_policy *route = route_by_name(&flow->conf->routes, flow->row.route);
+    struct span prefix = flow->conf->own_prefix;
+    if (route->compensate.route == NULL || (route->compensate.by & COMPENSATE_BY_OWNER) == 0)
+        return flow_refuse(flow, PROBLEM_ALREADY_EXECUTED, SPAN(""));
+    flow->compensate_at = arena_print(flow->arena, "%.*soperations/%s/compensate", (int)prefix.len,
+                                      prefix.ptr, flow->row.operation_id);
+    return flow_refuse(flow, PROBLEM_ALREADY_EXECUTED,
+                       arena_print(flow->arena,
+                                   "The operation has been carried out, and that cannot be stopped "
+                                   "any more. It can be taken back: POST %.*s. The first request, "
+                                   "sent again, returns its answer.",
+                                   (int)flow->compensate_at.len, flow->compensate_at.ptr));
+}
+
 static enum flow_next tell_cancel(struct flow *flow, enum cancel_says says)
 {
     bool is_stopped = says == CANCEL_STOPPED;
@@ -28,7 +45,7 @@ static enum flow_next tell_cancel(struct flow *flow, enum cancel_says says)
         return own_send(flow, is_stopped ? 200 : 202,
                         cancel_document(flow, &flow->row, cancel_says_word(says)));
     case CANCEL_EXECUTED:
-        return flow_refuse(flow, PROBLEM_ALREADY_EXECUTED, SPAN(""));
+        return tell_executed(flow);
     case CANCEL_ABANDONED:
         return flow_refuse(flow, PROBLEM_ABANDONED, SPAN(""));
     case CANCEL_EXPIRED:

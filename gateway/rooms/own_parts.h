@@ -6,9 +6,13 @@
 
 enum own_stage {
     OWN_ENTER,
-    OWN_FOUND,     /* the operation whose state is asked for came back */
-    OWN_TO_CANCEL, /* ... that is to be cancelled */
-    OWN_CANCELLED, /* the change was written, or somebody was faster */
+    OWN_FOUND,         /* the operation whose state is asked for came back */
+    OWN_TO_CANCEL,     /* ... that is to be cancelled */
+    OWN_CANCELLED,     /* the change was written, or somebody was faster */
+    OWN_COMPENSATION,  /* what became of taking back the operation whose state is asked for */
+    OWN_TO_COMPENSATE, /* the operation that is to be taken back */
+    OWN_MARKED,        /* ... is marked as acted upon */
+    OWN_COMPENSATING,  /* its compensation was written, or there is one */
 };
 
 /* ---- own.c ---- */
@@ -21,5 +25,11 @@ bool own_is_owner(struct flow *flow, const struct store_row *row);
 enum flow_next cancel_enter(struct flow *flow, struct span operation_id);
 enum flow_next cancel_start(struct flow *flow);
 enum flow_next cancel_was_written(struct flow *flow);
+
+/* ---- own_compensate.c ---- */
+enum flow_next compensate_enter(struct flow *flow, struct span operation_id);
+enum flow_next compensate_start(struct flow *flow);
+enum flow_next compensate_was_marked(struct flow *flow);
+enum flow_next compensate_was_written(struct flow *flow);
 
 #endif

@@ -263,7 +263,8 @@ static void ask(struct deferred *deferred)
 static bool any_route_defers(const struct conf *conf)
 {
     for (uint32_t i = 0; i < conf->routes.count; i++)
-        if (conf->routes.routes[i].defer.when != DEFER_NEVER)
+        if (conf->routes.routes[i].defer.when != DEFER_NEVER ||
+            conf->routes.routes[i].compensate.route != NULL)
             return true;
     return false;
 }

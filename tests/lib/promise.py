@@ -163,6 +163,23 @@ SENTENCES = [
                 "verdict.changes = (cur->marks & RECEIPT_CANCEL_REQUESTED) == 0;",
                 "verdict.changes = false;")]),
     ]),
+    Sentence("An operation is taken back once, however often that is asked for, and only if it is "
+             "known to have been carried out.", [
+                 Break("each who asks begins one",
+                       "tests/wire/test_compensate.py::test_asked_by_many_at_once",
+                       [("gateway/compensation.c",
+                         "    store_identity(ret->owner, ret->scope, ret->key, &ret->identity);\n",
+                         "    store_identity(ret->owner, ret->scope, ret->key, &ret->identity);\n"
+                         "    memcpy(ret->identity.bytes, &ret, sizeof(void *));\n")]),
+                 Break("a doubt is taken back", "tests/wire/test_compensate.py::test_unknown",
+                       [("policy/compensate.c", "        return COMPENSATE_IN_DOUBT;",
+                         "        return COMPENSATE_MAY;")]),
+                 Break("a lost one is begun anew",
+                       "tests/wire/test_compensate_fate.py::test_lost_is_never_sent_again",
+                       [("policy/compensate.c", "    return COMPENSATE_UNKNOWN;\n}",
+                         "    return COMPENSATE_ANEW;\n}"),
+                        more_moves("MOVE(UNKNOWN,   DEFER,    DEFERRED)")]),
+             ]),
     Sentence("Of many first calls at the same time one is sent; the others wait or are told so.", [
         Break("what runs may be claimed", "tests/wire/test_pending.py::test_one_of_many_is_sent",
               [(ADMIT, "return ADMIT_WAIT;", AGAIN),

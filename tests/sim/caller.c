@@ -35,8 +35,8 @@ static struct http_head *make_head(struct client *client, const char *path)
                        client->body_len);
     if (client->cancels[0] != '\0')
         len = snprintf(text, sizeof(text),
-                       "POST /.recibo/operations/%s/cancel HTTP/1.1\r\nHost: sim\r\n\r\n",
-                       client->cancels);
+                       "POST /.recibo/operations/%s/%s HTTP/1.1\r\nHost: sim\r\n\r\n",
+                       client->cancels, client->undoes ? "compensate" : "cancel");
     gw_assert(len > 0 && (size_t)len < sizeof(text));
     struct span bytes = span_of(text, (size_t)len);
     http1_parser_init(&parser, HTTP1_REQUESTS, &limits);
@@ -110,18 +110,35 @@ static void ask(struct world *world, struct process *process)
     timer_set(world, &client->connect_timer, 0);
 }
 
+/* The same owner, by another connection, about that operation. */
+static struct client *come_again(const struct client *client, struct span operation_id)
+{
+    struct client *other = client_new(client->world, client->process);
+    if (other == NULL)
+        return NULL;
+    other->identity = client->identity;
+    other->space = client->space;
+    memcpy(other->cancels, operation_id.ptr, OPERATION_ID_BYTES);
+    return other;
+}
+
 void caller_was_promised(const struct client *client, struct span operation_id)
 {
     struct world *world = client->world;
     if (operation_id.len != OPERATION_ID_BYTES || !draw_chance(world, 300))
         return;
-    struct client *other = client_new(world, client->process);
+    struct client *other = come_again(client, operation_id);
+    if (other != NULL)
+        timer_set(world, &other->connect_timer, draw_delay(world, 1000));
+}
+
+void caller_asks_to_undo(const struct client *client, struct span operation_id, int64_t delay_ms)
+{
+    struct client *other = come_again(client, operation_id);
     if (other == NULL)
         return;
-    other->identity = client->identity;
-    other->space = client->space;
-    memcpy(other->cancels, operation_id.ptr, OPERATION_ID_BYTES);
-    timer_set(world, &other->connect_timer, draw_delay(world, 1000));
+    other->undoes = true;
+    timer_set(client->world, &other->connect_timer, delay_ms);
 }
 
 /* The worker has accepted the connection and read the head. */
@@ -137,7 +154,10 @@ static void connects(void *ctx)
     }
     world->counts[COUNT_CALLS]++;
     world_say(world, "caller %llu %s %s key %.*s body %u at worker %u",
-              (unsigned long long)client->id, client->cancels[0] == '\0' ? "asks" : "cancels",
+              (unsigned long long)client->id,
+              client->undoes               ? "takes back"
+              : client->cancels[0] == '\0' ? "asks"
+                                           : "cancels",
               paths[client->space], (int)client->identity->key.len, client->identity->key.ptr,
               client->variant, client->worker->index);
     client->start_ticks = client->applied_ticks = world->ticks;

@@ -139,8 +139,8 @@ static void check_claim(struct world *world, struct identity *identity, const st
 static void check_promise(struct world *world, struct identity *identity, const struct version *old,
                           struct version *next)
 {
-    world->counts[COUNT_PROMISES]++;
-    if (world->plan.defers == DEFER_NEVER)
+    world->counts[COUNT_PROMISES] += !identity->undoes;
+    if (world->plan.defers == DEFER_NEVER && !identity->undoes)
         fail_move(world, identity, old, next, "no route defers");
     check_first(world, identity, old, next);
     next->life = identity->life;
@@ -328,7 +328,8 @@ static bool check_not_run(struct world *world, struct identity *identity, const 
     bool was_told_to_stop = (old->receipt.marks & RECEIPT_CANCEL_REQUESTED) != 0;
     if (to == RECEIPT_RELEASED && was_promised)
         fail_move(world, identity, old, next, "it was promised, and is released without a word");
-    if (to == RECEIPT_DEFERRED && (next->receipt.marks & RECEIPT_PROMISED) == 0)
+    bool is_promised = (next->receipt.marks & RECEIPT_PROMISED) != 0;
+    if (to == RECEIPT_DEFERRED && is_promised == identity->undoes)
         fail_move(world, identity, old, next, "deferred, and nobody was promised it");
     if (to == RECEIPT_CANCELLED && from == RECEIPT_SENT && !was_told_to_stop && !was_promised)
         fail_move(world, identity, old, next, "nobody asked to cancel it");
@@ -501,6 +502,7 @@ static bool is_as_before(const struct version *last, const struct store_row *row
 
 void check_commit(struct world *world)
 {
+    undo_look(world);
     for (uint32_t i = 0; i < SIM_IDENTITIES; i++) {
         struct identity *identity = &world->identities[i];
         if (identity->owner.len == 0)

@@ -144,11 +144,14 @@ static bool tell_file(struct run *run, struct world *world)
 static void print_counts(const struct run *run)
 {
     static const char *const names[COUNT_SIM] = {
-        [COUNT_CALLS] = "calls",       [COUNT_RUNS] = "runs",         [COUNT_CRASHES] = "crashes",
-        [COUNT_DRAINS] = "drains",     [COUNT_REPLAYS] = "replays",   [COUNT_UNKNOWNS] = "unknowns",
-        [COUNT_RELEASES] = "releases", [COUNT_LATE] = "late answers", [COUNT_VERDICTS] = "verdicts",
-        [COUNT_RENEWALS] = "renewals", [COUNT_FINDINGS] = "findings", [COUNT_RETRIES] = "retries",
-        [COUNT_PROMISES] = "promises", [COUNT_CANCELS] = "cancels"};
+        [COUNT_CALLS] = "calls",       [COUNT_RUNS] = "runs",
+        [COUNT_CRASHES] = "crashes",   [COUNT_DRAINS] = "drains",
+        [COUNT_REPLAYS] = "replays",   [COUNT_UNKNOWNS] = "unknowns",
+        [COUNT_RELEASES] = "releases", [COUNT_LATE] = "late answers",
+        [COUNT_VERDICTS] = "verdicts", [COUNT_RENEWALS] = "renewals",
+        [COUNT_FINDINGS] = "findings", [COUNT_RETRIES] = "retries",
+        [COUNT_PROMISES] = "promises", [COUNT_CANCELS] = "cancels",
+        [COUNT_UNDONE] = "taken back"};
     (void)printf("%llu stories:", (unsigned long long)run->stories);
     for (uint32_t i = 0; i < COUNT_SIM; i++)
         (void)printf(" %llu %s%s", (unsigned long long)run->counts[i], names[i],

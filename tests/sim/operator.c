@@ -106,11 +106,7 @@ bool call_takes_operation_id(struct call *call)
 
 const struct route_policy *call_route(const struct call *call, struct span name)
 {
-    const struct route_table *table = &call->options->conf->routes;
-    for (uint32_t i = 0; i < table->count; i++)
-        if (span_equal(table->routes[i].name, name))
-            return &table->routes[i];
-    return NULL;
+    return route_by_name(&call->options->conf->routes, name);
 }
 
 /* ---- calls ---- */

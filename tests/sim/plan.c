@@ -9,6 +9,7 @@
 #define SECOND         1000
 #define OVERLAPS_EVERY 8
 #define PROBES_EVERY   3 /* likewise without a draw */
+#define UNDOES_EVERY   5 /* likewise */
 
 /* Likewise: a third of the stories, in some of which the upstream deduplicates, too. */
 static void let_routes_try_again(struct plan *plan, uint64_t seed)
@@ -86,6 +87,7 @@ void plan_draw(struct world *world)
         let_attempts_meet(plan);
     plan->probes = world->options.seed % PROBES_EVERY == 1;
     let_routes_try_again(plan, world->options.seed);
+    plan->compensates = world->options.seed % UNDOES_EVERY == 0;
     plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
 }
 
@@ -150,6 +152,8 @@ static void add_route(struct gw_buf *out, const struct plan *plan, const char *h
                                 "      absent_is: proof\n"
                                 "      every: 1s\n");
     add_attempts(out, plan);
+    if (plan->compensates)
+        (void)gw_buf_print(out, "    compensate: {path: \"/runs/{response:/run}\", by: owner}\n");
     (void)gw_buf_print(out, "    breaker: %s\n",
                        plan->breaker ? "{unknowns: 3, share: 20%, overdue: 500ms, in: 5s}"
                                      : "none");

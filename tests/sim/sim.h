@@ -11,7 +11,9 @@
 
 #define SIM_KEYS_MAX      4
 #define SIM_SPACES        3 /* two owners of one key space, and a route of its own */
-#define SIM_IDENTITIES    (SIM_KEYS_MAX * SIM_SPACES)
+#define SIM_CALLED        (SIM_KEYS_MAX * SIM_SPACES)
+#define SIM_UNDONE_MAX    128 /* compensations of one story: keys of their own */
+#define SIM_IDENTITIES    (SIM_CALLED + SIM_UNDONE_MAX)
 #define SIM_WORKERS       2
 #define SIM_PROCESSES_MAX 1 /* of one store; several gateways come later */
 #define SIM_CALLERS_MAX   64
@@ -80,6 +82,7 @@ struct plan {
     uint32_t defers;    /* enum defer_when of the routes */
     bool dedups;        /* the upstream remembers keys for a while, and the routes say so */
     bool probes;        /* the routes ask what became of lost calls, and take absence for a proof */
+    bool compensates;   /* owners take back what was carried out */
     bool long_gaps;     /* hours without a call: retention and tombstones end */
     bool recovers_late; /* callers are served while the dead leases are still found */
     int64_t commit_max_ms;
@@ -126,6 +129,8 @@ struct version {
 
 struct identity {
     struct span owner, scope, key;
+    bool undoes; /* it takes another operation back; its key lies in undo_key */
+    char undo_key[64];
     struct version *versions;
     uint32_t version_count, version_cap;
     uint32_t life; /* counts the operations that the key has been */
@@ -156,10 +161,12 @@ struct client {
     char body[96];
     size_t body_len;
     char cancels[OPERATION_ID_BYTES + 1]; /* the operation that he asks to cancel; empty: none */
+    bool undoes;                          /* ... to compensate */
 };
 void caller_arrives(void *ctx); /* the world's timer */
 /* He was told 202, and may think better of it. */
 void caller_was_promised(const struct client *client, struct span operation_id);
+void caller_asks_to_undo(const struct client *client, struct span operation_id, int64_t delay_ms);
 void caller_dies(struct client *client); /* its process is gone */
 void caller_free(struct client *client);
 extern const struct client_ops caller_ops;
@@ -286,6 +293,12 @@ void check_told(struct client *client, const struct reply *reply);
 void check_quiet(struct world *world); /* nothing is left to happen */
 void check_free(struct world *world);
 
+/* ---- undo.c ---- */
+/* He was told that it was carried out, and may want it taken back. */
+void undo_may_follow(const struct client *client, struct span operation_id);
+void undo_look(struct world *world); /* the rows as they stand after a commit */
+void undo_told(const struct client *client, uint16_t status);
+
 /* ---- world.c ---- */
 struct world_options {
     uint64_t seed;
@@ -337,6 +350,7 @@ enum sim_count {
     COUNT_RETRIES,
     COUNT_PROMISES,
     COUNT_CANCELS,
+    COUNT_UNDONE,
     COUNT_SIM,
 };
 /* true: the story ended well. */

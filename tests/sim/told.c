@@ -305,12 +305,16 @@ void check_told(struct client *client, const struct reply *reply)
     world_say(client->world, "caller %llu is told %u %.*s %.*s%s", (unsigned long long)client->id,
               told.status, (int)told.outcome.len, told.outcome.ptr, (int)told.code.len,
               told.code.ptr, told.says_safe ? ", a new key is safe" : "");
-    if (client->cancels[0] != '\0')
+    if (client->undoes)
+        undo_told(client, told.status);
+    else if (client->cancels[0] != '\0')
         check_cancel(&told);
     else
         check_what(&told);
     if (is_outcome(&told, "deferred"))
         caller_was_promised(client, told.operation);
+    if (is_outcome(&told, "executed"))
+        undo_may_follow(client, told.operation);
     http_head_free(head);
 }
 
@@ -351,7 +355,9 @@ static bool is_held(const struct world *world, const struct process *process,
                     const struct identity *identity)
 {
     bool is_solo = span_equal(identity->scope, SPAN("solo"));
-    struct span name = is_solo ? SPAN("solo") : identity->owner;
+    struct span name = identity->undoes ? identity->scope
+                       : is_solo        ? SPAN("solo")
+                                        : identity->owner;
     const struct route_policy *route = route_by_name(&world->conf->routes, name);
     gw_assert(route != NULL);
     return (board_held_by(process->board, route) & (HELD_BY_ROUTE | HELD_BY_UPSTREAM)) != 0;

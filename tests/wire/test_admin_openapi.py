@@ -28,7 +28,8 @@ class OpenApi(AdminCase):
         watched = orders(name="watched", mode="observe", match={"methods": ["POST"],
                                                                 "path": "/watched"})
         plain = orders(breaker="none", evidence={"headers": True, "body": True},
-                       reconcile={"quiet_time": "1ms"})
+                       reconcile={"quiet_time": "1ms"},
+                       compensate={"path": "/orders/{label:order}"})
         later = orders(name="later", upstream="dead", match={"methods": ["POST"],
                                                              "path": "/later"},
                        defer={"when": "always"},
@@ -143,6 +144,7 @@ class OpenApi(AdminCase):
             self.look_at(id_)
         self.in_flight()
         self.deferred(done)
+        self.compensated(done, lost)
         self.pauses()
         self.pages()
         self.look_around()
@@ -219,6 +221,19 @@ class OpenApi(AdminCase):
         self.look_at(id_)
         self.call("POST", "/v1/operations/{id}/cancel", {"note": "no"}, id=done, status=409)
         self.call("POST", "/v1/operations/{id}/run-now", {}, id=done, status=409)
+
+    def compensated(self, done, lost):
+        told = self.call("POST", "/v1/operations/{id}/compensate", {"note": "back"}, id=done,
+                         status=202)
+        other = told["compensation"]["id"]
+        self.gateway.wait_state(other, "completed")
+        told = self.call("POST", "/v1/operations/{id}/compensate", {"note": "back"}, id=done)
+        self.assertEqual((told["begun"], told["compensates"]), (False, done))
+        for id_ in (done, other):
+            self.look_at(id_)
+        for id_ in (other, *lost):
+            self.call("POST", "/v1/operations/{id}/compensate", {"note": "x"}, id=id_, status=409)
+        self.call("POST", "/v1/operations/{id}/cancel", {"note": "no"}, id=done, status=409)
 
     def pauses(self):
         for kind, name in (("routes", "create-order"), ("upstreams", "legacy")):

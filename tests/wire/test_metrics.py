@@ -23,7 +23,7 @@ CONTRACT = {
     "recibo_refused_total": ("reason",), "recibo_commit_seconds": (), "recibo_batch_size": (),
     "recibo_store_queue": (), "recibo_late_listening": (), "recibo_request_seconds": ("route",),
     "recibo_upstream_seconds": ("upstream",), "recibo_observed_total": ("route",),
-    "recibo_observed_lost_total": ("route",),
+    "recibo_observed_lost_total": ("route",), "recibo_compensations_total": ("route", "by"),
 }
 WATCHED = orders(name="look", mode="observe", match={"methods": ["POST"], "path": "/look"})
 GOOD = ('# HELP a_total A.\n# TYPE a_total counter\na_total{x="1"} 1\n'
@@ -67,7 +67,8 @@ class Reader(unittest.TestCase):
 class Format(Guarded):
     def begin(self):
         """A gateway that has something of everything to tell."""
-        self.start(routes=[orders(breaker="none"), WATCHED, rest()])
+        self.start(routes=[orders(breaker="none", compensate={"path": "/orders/{label:order}"}),
+                           WATCHED, rest()])
         self.gateway.post("k1", ORDER)
         self.gateway.post("k1", ORDER)
         self.gateway.post("k1", {"order": 8})

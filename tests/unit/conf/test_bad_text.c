@@ -178,10 +178,6 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, upgrade: [websocket]}\n"),
      "E t.yaml:4:59: routes[0].upgrade: known, but not served by this version"},
-    {"later compensate",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, compensate: {method: DELETE}}\n"),
-     "E t.yaml:4:59: routes[0].compensate: known, but not served by this version"},
     {"later postgres",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nstore: {kind: postgres}\n"),
