@@ -133,7 +133,8 @@ static enum gw_status apply_claim(struct store_backend *backend, struct store_op
     struct store_row *row = op->out.rows;
     *row = *op->in.claim.row;
     row->id = 0;
-    row->lease_is_dead = false;
+    row->holder = receipt_is_leased(row->receipt.state) ? backend->holder : 0;
+    row->lease_is_dead = row->lease_is_foreign = false;
     row->answer = span_of("", 0);
     row->answer_kept = false;
     enum gw_status status = row_check_for_write(row, err);
@@ -247,8 +248,21 @@ static bool lease_stays_dead(const struct store_row *cur, const struct receipt *
            next->token == cur->receipt.token;
 }
 
+/* A lease is taken with its fresh token, and with nothing else: whoever writes to the row
+ * meanwhile, an operator at another gateway, does not take it over. */
+static void merge_lease(struct store_row *merged, const struct store_row *cur,
+                        const struct store_backend *backend)
+{
+    bool is_leased = receipt_is_leased(merged->receipt.state);
+    bool is_same = is_leased && merged->receipt.token == cur->receipt.token;
+    merged->holder = is_same ? cur->holder : is_leased ? backend->holder : 0;
+    merged->lease_is_dead = lease_stays_dead(cur, &merged->receipt);
+    merged->lease_is_foreign = is_same && cur->lease_is_foreign;
+}
+
 /* What is kept to be run later is written if it is new, or not needed any more. */
-static bool merge(const struct store_row *cur, const struct store_op *op, struct store_row *ret)
+static bool merge(const struct store_backend *backend, const struct store_row *cur,
+                  const struct store_op *op, struct store_row *ret)
 {
     const struct store_row *next = op->in.advance.next;
     *ret = *next;
@@ -260,7 +274,7 @@ static bool merge(const struct store_row *cur, const struct store_op *op, struct
     ret->key = cur->key;
     ret->route = cur->route;
     ret->created_ms = cur->created_ms;
-    ret->lease_is_dead = lease_stays_dead(cur, &next->receipt);
+    merge_lease(ret, cur, backend);
     ret->answer = op->in.advance.set_answer ? next->answer : span_of("", 0);
     ret->answer_kept = op->in.advance.set_answer ? next->answer.len > 0 : cur->answer_kept;
     ret->request = op->in.advance.set_request ? next->request : span_of("", 0);
@@ -333,7 +347,8 @@ static enum gw_status write_removal(struct store_backend *backend, struct store_
     if (status == GW_OK)
         status = audit_write(backend, op->in.advance.audit, err);
     row->receipt = op->in.advance.next->receipt;
-    row->lease_is_dead = false;
+    row->holder = 0;
+    row->lease_is_dead = row->lease_is_foreign = false;
     row->answer_kept = false;
     return status == GW_OK ? op_found(op, STORE_WON) : status;
 }
@@ -342,7 +357,7 @@ static enum gw_status write_change(struct store_backend *backend, struct store_o
                                    struct gw_error *err)
 {
     struct store_row old = *op->out.rows;
-    bool set_kept = merge(&old, op, op->out.rows);
+    bool set_kept = merge(backend, &old, op, op->out.rows);
     enum gw_status status = row_check_for_write(op->out.rows, err);
     if (status != GW_OK)
         return op_fail_alone(op, status);

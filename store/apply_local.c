@@ -8,7 +8,8 @@ static void describe(struct store_op *op, const struct store_row *old)
     struct store_row *row = op->out.rows;
     *row = *op->in.local.row;
     row->id = old == NULL ? 0 : old->id;
-    row->lease_is_dead = false;
+    row->holder = 0;
+    row->lease_is_dead = row->lease_is_foreign = false;
     row->answer = span_of("", 0);
     row->answer_kept = true;
     if (old == NULL)

@@ -5,6 +5,12 @@
 
 #include "store/store.h"
 
+/* What a heart-beat brought. */
+struct store_beat {
+    int64_t holder; /* this process's number from now on */
+    int64_t now_ms; /* the database's clock */
+};
+
 struct store_backend; /* each backend has its own; first member: ops */
 
 struct store_backend_ops {
@@ -34,6 +40,19 @@ struct store_backend_ops {
     /* From the checkpointer's thread, beside commits: writes back what it can. NULL: nothing to do.
      */
     enum gw_status (*checkpoint_pass)(struct store_backend *backend, struct gw_error *err);
+    /* Of stores that several gateways share (is_shared, table.h), else never called. Between two
+     * batches, a transaction of its own: this process lives, for hold_ms from now by the
+     * database's clock. In the same transaction whoever was not heard of for so long is
+     * forgotten, if this one was heard of all that time itself: after an outage of the
+     * database all of them come back before one judges. Forgotten is for ever, since a number is
+     * never given twice, and a row that was leased by it is dead from then on (lease_is_dead), at
+     * whatever gateway it is read. A process that was itself forgotten meanwhile joins under a new
+     * number: what it leased before stays lost. begin() with `writes` fails with GW_BUSY while the
+     * process is forgotten, so that nothing is leased by nobody. */
+    enum gw_status (*beat)(struct store_backend *backend, int64_t hold_ms, struct store_beat *ret,
+                           struct gw_error *err);
+    /* In peace: nobody has to wait for the end of its time. Likewise. */
+    void (*leave)(struct store_backend *backend);
 };
 extern const struct store_backend_ops store_memory_ops, store_sqlite_ops;
 

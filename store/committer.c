@@ -1,8 +1,8 @@
 /* The store's thread: takes all that is queued, makes it one transaction, delivers
  * the results, and looks again. There is no timer: while a commit is synced, the
  * next batch gathers. Only while commits fail it tries to write from time to time,
- * since nobody else may try. It must never hold its lock while it calls a backend, the
- * checkpointer or an inbox. */
+ * since nobody else may try, and on a shared store the other gateways hear of it. It must never
+ * hold its lock while it calls a backend, the checkpointer or an inbox. */
 #include <errno.h>
 #include <time.h>
 
@@ -93,13 +93,22 @@ static bool is_probe_due(const struct store *store)
     return store->stats.is_failing && now_ms() >= store->probe_at_ms;
 }
 
-/* Under the lock. Until something changes, or the next probe is due. */
+/* Under the lock. */
+static bool is_beat_due(const struct store *store)
+{
+    return store->backend->is_shared && now_ms() >= store->beat_at_ms;
+}
+
+/* Under the lock. Until something changes, or the next probe or heart-beat is due. */
 static void sleep_a_while(struct store *store)
 {
-    const struct timespec until = {.tv_sec = (time_t)(store->probe_at_ms / 1000),
-                                   .tv_nsec = (long)(store->probe_at_ms % 1000) * 1000000};
-    int rc = store->stats.is_failing ? pthread_cond_timedwait(&store->changed, &store->lock, &until)
-                                     : pthread_cond_wait(&store->changed, &store->lock);
+    int64_t at_ms = store->stats.is_failing ? store->probe_at_ms : INT64_MAX;
+    if (store->backend->is_shared && store->beat_at_ms < at_ms)
+        at_ms = store->beat_at_ms;
+    const struct timespec until = {.tv_sec = (time_t)(at_ms / 1000),
+                                   .tv_nsec = (long)(at_ms % 1000) * 1000000};
+    int rc = at_ms < INT64_MAX ? pthread_cond_timedwait(&store->changed, &store->lock, &until)
+                               : pthread_cond_wait(&store->changed, &store->lock);
     gw_assert(rc == 0 || rc == ETIMEDOUT);
 }
 
@@ -107,6 +116,7 @@ static void sleep_a_while(struct store *store)
 struct round {
     bool wants_last;
     bool probes;
+    bool beats;
 };
 
 /* Waits for work. false: stopped, and nothing is left. */
@@ -114,12 +124,13 @@ static bool wait_for_work(struct store *store, struct op_list *batch, struct rou
 {
     lock(store);
     while (store->queue.first == NULL && !store->is_stopping && !store->wants_last &&
-           store->cut.first == NULL && !is_probe_due(store))
+           store->cut.first == NULL && !is_probe_due(store) && !is_beat_due(store))
         sleep_a_while(store);
     take_batch(store, batch);
     *ret_round = (struct round){
         .wants_last = store->wants_last,
         .probes = !store->is_stopping && is_probe_due(store),
+        .beats = is_beat_due(store),
     };
     store->wants_last = false;
     if (store->pass_failed) /* not again with every commit */
@@ -240,6 +251,45 @@ static void run_probe(struct store *store)
     unlock(store);
 }
 
+/* The monotonic time is taken first: the others count from later. A heart-beat that is lost
+ * is as none; the next one is due in its turn. */
+enum gw_status committer_beat(struct store *store, struct gw_error *err)
+{
+    struct gw_clock *clock = store->options.clock;
+    struct holding_news news = {.asked_ticks = clock->ticks_ms(clock),
+                                .wall_ms = clock->wall_ms(clock)};
+    lock(store);
+    store->beat_at_ms = now_ms() + STORE_BEAT_MS;
+    unlock(store);
+    enum gw_status status =
+        store->backend->ops->beat(store->backend, STORE_HOLD_MS, &news.beat, err);
+    if (status != GW_OK)
+        return status;
+    news.took_ms = clock->ticks_ms(clock) - news.asked_ticks;
+    switch (holding_renew(&store->holding, &news)) {
+    case HOLDING_RENEWED:
+        break;
+    case HOLDING_SLOW:
+        return gw_error_set(err, GW_BUSY, "a heart-beat took %lld ms", (long long)news.took_ms);
+    case HOLDING_FAR:
+        return gw_error_set(err, GW_INVALID,
+                            "the clock of this machine is %lld ms ahead of the database's, and %d "
+                            "may be between them either way; set it, nothing is sent before",
+                            (long long)(news.wall_ms - news.beat.now_ms), STORE_SKEW_MS);
+    }
+    return GW_OK;
+}
+
+static void run_beat(struct store *store)
+{
+    struct gw_error err = {0};
+    if (committer_beat(store, &err) == GW_OK)
+        return;
+    lock(store);
+    store->stats.last_error = err;
+    unlock(store);
+}
+
 /* One slice of the first page that was cut. */
 static void run_slice(struct store *store)
 {
@@ -261,6 +311,8 @@ void *committer_run(void *ctx)
     struct op_list batch = {0};
     struct round round;
     while (wait_for_work(store, &batch, &round)) {
+        if (round.beats)
+            run_beat(store);
         if (round.wants_last)
             run_last_pass(store);
         if (round.probes)

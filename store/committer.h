@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "store/checkpoint.h"
+#include "store/holding.h"
 #include "store/table.h"
 
 /* Rows that one page may look at in all: slices of STORE_PAGE_EXAMINED_MAX. */
@@ -29,7 +30,9 @@ struct store {
     bool wants_last; /* the checkpointer asks for its held pass */
     bool pass_failed;
     int64_t probe_at_ms; /* monotonic; while stats.is_failing */
+    int64_t beat_at_ms;  /* likewise, of a shared store: when the others are to hear of this one */
     struct store_stats stats;
+    struct holding holding; /* any thread reads it, without the lock */
     /* The committer thread's own: */
     struct op_list cut;   /* pages that go on when others were served */
     uint32_t slices;      /* that the first of them has had */
@@ -42,6 +45,8 @@ struct store_op *op_list_take(struct op_list *list); /* NULL: empty */
 
 /* committer.c */
 void *committer_run(void *ctx);
+/* Between two batches, and once before the thread is started. */
+GW_MUST_CHECK enum gw_status committer_beat(struct store *store, struct gw_error *err);
 
 /* batch.c: one batch, from begin to commit; every op gets its out.status. */
 struct batch_result {

@@ -106,9 +106,10 @@ static void memory_close(struct store_backend *backend)
 static enum gw_status memory_begin(struct store_backend *backend, bool writes, struct gw_error *err)
 {
     struct memory_store *m = memory_of(backend);
-    (void)writes; /* one thread: there is nothing to lock, and nothing to fail */
-    (void)err;
     gw_assert(m->journal_count == 0);
+    enum gw_status status = writes ? memory_may_write(m, err) : GW_OK;
+    if (status != GW_OK)
+        return status;
     if (m->empty_slots > m->slot_count / 2)
         memory_index_compact(m);
     return GW_OK;
@@ -192,4 +193,6 @@ const struct store_backend_ops store_memory_ops = {
     .wal_frames = memory_wal_frames,
     .checkpoint_last = memory_checkpoint_last,
     .checkpoint_pass = NULL,
+    .beat = memory_beat,
+    .leave = memory_leave,
 };

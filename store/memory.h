@@ -43,6 +43,11 @@ struct memory_undo {
     void *old; /* owned until commit or rollback; NULL: there was none */
 };
 
+struct memory_holder {
+    int64_t id, until_ms, since_ms; /* by the database's clock; since: heard of without a gap */
+};
+#define MEMORY_HOLDERS_MAX 64
+
 #define MEMORY_NO_SLOT SIZE_MAX
 
 struct memory_store {
@@ -63,6 +68,11 @@ struct memory_store {
     struct memory_undo *journal;
     size_t journal_count, journal_cap;
     uint8_t secret[32];
+    /* memory_shared.c, if base.is_shared: */
+    struct gw_clock *clock;
+    struct memory_holder holders[MEMORY_HOLDERS_MAX];
+    size_t holder_count;
+    int64_t holder_next;
 };
 
 extern const struct table_ops memory_table_ops;
@@ -102,6 +112,18 @@ enum gw_status memory_observed_read(struct store_backend *backend, struct store_
                                     struct gw_error *err);
 void memory_more_fini(struct memory_store *m);
 void memory_more_undo(struct memory_store *m, const struct memory_undo *change);
+
+/* memory_shared.c: several gateways take turns on one memory, each as a holder of its own.
+ * Whoever owns the backend says before each call whose turn it is: base.holder, 0 for one
+ * that has not joined yet; beat() gives it its number there. clock: the database's. */
+void memory_share(struct store_backend *backend, struct gw_clock *clock);
+bool memory_holder_lives(const struct memory_store *m, int64_t holder);
+/* What a reader sees of the row's lease. */
+void memory_view(const struct memory_store *m, struct store_row *row);
+enum gw_status memory_may_write(const struct memory_store *m, struct gw_error *err);
+enum gw_status memory_beat(struct store_backend *backend, int64_t hold_ms, struct store_beat *ret,
+                           struct gw_error *err);
+void memory_leave(struct store_backend *backend);
 
 /* memory_walk.c */
 enum gw_status memory_walk(struct store_backend *backend, const struct walk *walk,

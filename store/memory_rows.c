@@ -39,6 +39,8 @@ static enum gw_status memory_get(struct store_backend *backend, const struct row
     size_t slot = find_slot(m, key);
     if (slot != MEMORY_NO_SLOT && !row_copy(arena, &m->slots[slot]->row, ret))
         return op_no_memory(err);
+    if (slot != MEMORY_NO_SLOT)
+        memory_view(m, ret);
     *ret_found = slot != MEMORY_NO_SLOT;
     return GW_OK;
 }

@@ -84,7 +84,9 @@ static void walk_by_id(const struct memory_store *m, const struct walk *walk)
         const struct memory_row *entry = m->slots[slot];
         if (entry == NULL || !is_past(&entry->row, walk) || !belongs(entry, walk))
             continue;
-        if (!walk->visit(walk->ctx, entry->row.id, &entry->row))
+        struct store_row seen = entry->row;
+        memory_view(m, &seen);
+        if (!walk->visit(walk->ctx, seen.id, &seen))
             return;
     }
 }

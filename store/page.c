@@ -200,8 +200,8 @@ static bool scan_fits(const struct page *page, const struct store_row *row)
 {
     if (!goes_by_place(page->op) && row->id <= page->op->in.scan.after_id)
         return false;
-    return page->op->in.scan.kind != SCAN_LAPSED || row->lease_is_dead ||
-           row->receipt.lease_until_ms <= page->op->in.scan.now_ms;
+    return page->op->in.scan.kind != SCAN_LAPSED ||
+           row_lease_is_over(row, page->op->in.scan.now_ms);
 }
 
 static bool visit(void *ctx, int64_t id, const struct store_row *row)

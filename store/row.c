@@ -74,6 +74,13 @@ static bool operation_id_is_sound(const char id[OPERATION_ID_BYTES + 1])
     return true;
 }
 
+bool row_lease_is_over(const struct store_row *row, int64_t now_ms)
+{
+    if (!receipt_is_leased(row->receipt.state))
+        return false;
+    return row->lease_is_dead || (!row->lease_is_foreign && row->receipt.lease_until_ms <= now_ms);
+}
+
 /* NULL: nothing is wrong. */
 static const char *find_fault(const struct store_row *row)
 {
@@ -83,6 +90,10 @@ static const char *find_fault(const struct store_row *row)
         return "its state and times do not fit together";
     if (row->lease_is_dead && !receipt_is_leased(row->receipt.state))
         return "it has a dead lease, but none at all";
+    if (row->holder < 0 || (row->holder != 0 && !receipt_is_leased(row->receipt.state)))
+        return "somebody holds its lease, but it has none";
+    if (row->lease_is_foreign && (row->holder == 0 || row->lease_is_dead))
+        return "its lease is another gateway's, and is dead or nobody's";
     if (row->end >= END_COUNT || row->status > 999 || (row->status != 0 && row->status < 100))
         return "the end of its last attempt is no known one";
     if (row->created_ms < 0 || row->updated_ms < 0 || row->last_repeat_ms < 0 ||

@@ -23,7 +23,11 @@ struct store_row {
     struct span owner, scope, key; /* compared as bytes, beside the digest */
     struct span route;             /* name; scope may be wider */
     struct receipt receipt;
-    bool lease_is_dead; /* leased by an earlier life of this process */
+    int64_t holder;     /* who leased it, by the store's number; 0: nobody, or the one process that
+                         * owns the store */
+    bool lease_is_dead; /* its holder is gone: an earlier life of this process, or another gateway
+                         * that was not heard of in time */
+    bool lease_is_foreign; /* another gateway holds it, and lives */
     struct fingerprint print;
     struct span print_mode; /* text of the way it was compared */
     struct span members;    /* packed digests: members_encode() */
@@ -129,6 +133,9 @@ GW_MUST_CHECK enum gw_status message_decode(struct arena *arena, struct span fro
 /* Everything but the bodies, spans into the arena; false: the arena is full. */
 GW_MUST_CHECK bool row_copy(struct arena *arena, const struct store_row *from,
                             struct store_row *ret);
+/* May anybody put the lapse of this lease on record? By its time it ends for its own holder
+ * alone, whose clock wrote that time: others go by what is heard of the holder. */
+bool row_lease_is_over(const struct store_row *row, int64_t now_ms);
 /* May this row come from a disk, or go to one? Looks at every field; used before
  * a write and after a read. */
 GW_MUST_CHECK enum gw_status row_check(const struct store_row *row, struct gw_error *err);

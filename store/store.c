@@ -79,7 +79,9 @@ static enum gw_status start(struct store *store, struct gw_error *err)
     const struct checkpointer_options options = {
         .backend = store->backend, .passed = on_passed, .ctx = store};
     enum gw_status status = GW_OK;
-    if (store->backend->ops->checkpoint_pass != NULL)
+    if (store->backend->is_shared)
+        status = committer_beat(store, err);
+    if (status == GW_OK && store->backend->ops->checkpoint_pass != NULL)
         status = checkpointer_new(&options, &store->checkpointer, err);
     return status == GW_OK ? start_thread(store, err) : status;
 }
@@ -144,6 +146,8 @@ void store_close(struct store *store)
     int rc = pthread_join(store->thread, NULL);
     gw_assert(rc == 0);
     gw_assert(store->queue.first == NULL);
+    if (store->backend->is_shared)
+        store->backend->ops->leave(store->backend);
     dispose(store);
 }
 
@@ -181,6 +185,16 @@ static void on_passed(void *ctx, enum gw_status status, const struct gw_error *w
         store->stats.last_error = *why;
     }
     unlock(store);
+}
+
+bool store_holds(const struct store *store, int64_t holder, int64_t ticks)
+{
+    return !store->backend->is_shared || holding_holds(&store->holding, holder, ticks);
+}
+
+int64_t store_skew_ms(const struct store *store)
+{
+    return store->backend->is_shared ? (int64_t)2 * STORE_SKEW_MS : 0;
 }
 
 void store_stats(struct store *store, struct store_stats *ret)

@@ -40,7 +40,7 @@ enum store_op_kind {
 };
 
 enum store_scan_kind {
-    SCAN_LAPSED,   /* leased by an earlier life, or lease over */
+    SCAN_LAPSED,   /* whose holder is gone, or whose own lease is over: row_lease_is_over() */
     SCAN_EXPIRED,  /* expire_ms <= now_ms */
     SCAN_EVIDENCE, /* the request is still kept and evidence_until_ms <= now_ms */
     SCAN_PROBES,   /* UNKNOWN and 0 < probe_due_ms <= now_ms */
@@ -321,6 +321,21 @@ void store_close(struct store *store); /* NULL is fine; finishes what was submit
 
 /* From any thread. GW_LIMIT: the queue is full; op was not taken and done() will not run. */
 GW_MUST_CHECK enum gw_status store_submit(struct store *store, struct store_op *op);
+
+/* Several gateways on one store (SPEC 8). A row's `holder` says whose lease it is; a gateway
+ * that is not heard of for STORE_HOLD_MS is taken for gone, and what it leased is found by the
+ * others: claims are released, and what was sent is in doubt. It learns of that last, so it
+ * counts its own time from before it asked, and ends it earlier: no first byte may leave
+ * after. true: what `holder` leased is still this process's at `ticks`, of options.clock.
+ * From any thread; where one process owns the store, always. */
+bool store_holds(const struct store *store, int64_t holder, int64_t ticks);
+/* As much may the clocks of two gateways on this store differ: whatever compares a time that
+ * another one may have written allows for it. 0: one process owns the store. */
+int64_t store_skew_ms(const struct store *store);
+#define STORE_HOLD_MS   15000
+#define STORE_BEAT_MS   4000 /* three may be lost */
+#define STORE_MARGIN_MS 1000 /* that its own count ends earlier */
+#define STORE_SKEW_MS   2000 /* from the database's clock; a gateway beyond it holds nothing */
 
 /* The identity's digest; pure. */
 void store_identity(struct span owner, struct span scope, struct span key,

@@ -123,6 +123,8 @@ struct table_ops {
 struct store_backend {
     const struct store_backend_ops *ops;
     const struct table_ops *table;
+    bool is_shared; /* several gateways: this one beats, and leases as: */
+    int64_t holder; /* 0 where one process owns the store */
 };
 
 /* One operation inside the open transaction. GW_OK with op->out.status set: the

@@ -40,7 +40,8 @@ static void print_quiet_time(struct call *call, const struct store_row *row)
     writer_time(&call->json, "quiet_until",
                 row->receipt.state != RECEIPT_UNKNOWN || last == 0
                     ? 0
-                    : last + (route == NULL ? SETTLE_QUIET_MS : route->quiet_ms));
+                    : last + (route == NULL ? SETTLE_QUIET_MS : route->quiet_ms) +
+                          store_skew_ms(call->options->store));
 }
 
 /* Can it be asked for now? One of which nothing ran can be asked for again. */

@@ -172,6 +172,7 @@ static void row_came(struct store_op *op, void *ctx)
     const struct verdict_facts facts = {.row = &lane->seen,
                                         .route = route_of(lane),
                                         .now_ms = clock->wall_ms(clock),
+                                        .skew_ms = store_skew_ms(lane->run->options->store),
                                         .arena = lane->arena};
     if (verdict_judge(&lane->run->verdict, &facts, &lane->row.receipt, &quiet_until_ms) ==
         VERDICT_FITS)

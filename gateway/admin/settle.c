@@ -222,8 +222,11 @@ static void judge(struct call *call)
 {
     struct settlement *settlement = call->state;
     const struct route_policy *route = call_route(call, settlement->seen.route);
-    const struct verdict_facts facts = {
-        .row = &settlement->seen, .route = route, .now_ms = call->now_ms, .arena = call->arena};
+    const struct verdict_facts facts = {.row = &settlement->seen,
+                                        .route = route,
+                                        .now_ms = call->now_ms,
+                                        .skew_ms = store_skew_ms(call->options->store),
+                                        .arena = call->arena};
     uint32_t count;
     const struct attempt_record *attempts = operation_attempts(call, &settlement->seen, &count);
     const struct doubt_times times = {.now_ms = call->now_ms,

@@ -58,7 +58,7 @@ static int64_t quiet_until_ms(const struct verdict_facts *facts)
     int64_t quiet_ms = facts->route == NULL ? SETTLE_QUIET_MS : facts->route->quiet_ms;
     int64_t last_ms = operation_last_end_ms(attempts, count);
     /* Without evidence of an attempt the row's own last change is the latest it can be. */
-    return (last_ms == 0 ? row->updated_ms : last_ms) + quiet_ms;
+    return (last_ms == 0 ? row->updated_ms : last_ms) + quiet_ms + facts->skew_ms;
 }
 
 enum verdict_fit verdict_judge(const struct verdict *verdict, const struct verdict_facts *facts,

@@ -24,6 +24,7 @@ struct verdict_facts {
     const struct store_row *row;
     const struct route_policy *route; /* NULL: no longer configured */
     int64_t now_ms;
+    int64_t skew_ms; /* of the clocks that may have written the row: store_skew_ms() */
     struct arena *arena;
 };
 /* VERDICT_FITS: *ret_next is the row's next receipt. */

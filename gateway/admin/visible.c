@@ -115,9 +115,9 @@ static enum admit_verdict ask(const struct call *call, const struct store_row *r
         .answer_kept = row->answer_kept,
         .gate = gate_of(call, route),
         .budget = pass,
-        .may_resend =
-            (row->receipt.marks & RECEIPT_CONTRADICTED) == 0 && pass == RETRY_OPEN &&
-            retry_may_resend(route, receipts_first_sent_ms(call->arena, row), call->now_ms),
+        .may_resend = (row->receipt.marks & RECEIPT_CONTRADICTED) == 0 && pass == RETRY_OPEN &&
+                      retry_may_resend(route, receipts_first_sent_ms(call->arena, row),
+                                       call->now_ms + store_skew_ms(call->options->store)),
         .now_ms = call->now_ms,
     };
     return admit(route, &facts);

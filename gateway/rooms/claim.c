@@ -212,7 +212,8 @@ static void judge_attempts(struct flow *flow, struct admit_facts *facts)
     if (row->receipt.state == RECEIPT_UNKNOWN && (row->receipt.marks & settled) == 0 &&
         facts->budget == RETRY_OPEN)
         facts->may_resend =
-            retry_may_resend(flow->route, receipts_first_sent_ms(flow->arena, row), facts->now_ms);
+            retry_may_resend(flow->route, receipts_first_sent_ms(flow->arena, row),
+                             facts->now_ms + store_skew_ms(worker_ports(flow->worker)->store));
 }
 
 static enum admit_verdict judge(struct flow *flow, bool is_there)
@@ -226,8 +227,7 @@ static enum admit_verdict judge(struct flow *flow, bool is_there)
         facts.seen = &row->receipt;
         facts.seen_print = &row->print;
         facts.same_mode = span_equal(row->print_mode, flow->route->fingerprint.mode_text);
-        facts.lease_is_dead = row->lease_is_dead || (receipt_is_leased(row->receipt.state) &&
-                                                     row->receipt.lease_until_ms <= facts.now_ms);
+        facts.lease_is_dead = row_lease_is_over(row, facts.now_ms);
         facts.answer_kept = row->answer_kept;
         judge_attempts(flow, &facts);
     }

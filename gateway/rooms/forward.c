@@ -74,7 +74,19 @@ static bool is_too_late_again(struct flow *flow)
 {
     return (flow->row.receipt.marks & RECEIPT_RESENT) != 0 &&
            !retry_may_resend(flow->route, receipts_first_sent_ms(flow->arena, &flow->row),
-                             flow_now_ms(flow));
+                             flow_now_ms(flow) + store_skew_ms(worker_ports(flow->worker)->store));
+}
+
+/* On a store that others share they take what a gateway leased that was not heard of; then
+ * no first byte may leave any more, and opening the connection takes its time before that.
+ * What came back with the claim says under which number it was leased. */
+static bool is_held(const struct flow *flow)
+{
+    const struct upstream_policy *upstream = flow->route->upstream;
+    const struct store_row *claimed = flow->op.out.rows;
+    gw_assert(claimed != NULL);
+    return store_holds(worker_ports(flow->worker)->store, claimed->holder,
+                       flow_now_ticks(flow) + upstream->connect_ms + upstream->tls_ms);
 }
 
 enum flow_next room_forward(struct flow *flow)
@@ -86,7 +98,7 @@ enum flow_next room_forward(struct flow *flow)
     if (flow_now_ticks(flow) >= flow->lease_ticks || is_too_late_again(flow))
         return not_sent(flow, END_queue_timeout);
     /* The operation was accepted before the route of its name was made a local one. */
-    if (flow->route->upstream == NULL)
+    if (flow->route->upstream == NULL || !is_held(flow))
         return not_sent(flow, END_queue_timeout);
     if (flow->splice.is_on && !add_operation_id(flow))
         return not_sent(flow, END_queue_timeout);

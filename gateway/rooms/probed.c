@@ -35,7 +35,8 @@ static bool proves_absence(struct flow *flow)
 {
     const struct route_policy *route = flow->route;
     return flow->probe->says == PROBE_SAYS_ABSENT && route->probe.absent_is_proof &&
-           flow->probe->asked_ms >= last_end_ms(flow) + route->quiet_ms;
+           flow->probe->asked_ms >= last_end_ms(flow) + route->quiet_ms +
+                                        store_skew_ms(worker_ports(flow->worker)->store);
 }
 
 /* false: the finding moves nothing. */

@@ -147,8 +147,11 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
         *ret_set_request = true;
         return RECEIPT_MOVED;
     }
-    /* The row may have begun a new life since the scan saw it. */
+    /* The row may have begun a new life since the scan saw it, or have been leased anew by
+     * somebody whose clock is another one. */
     if (flow->source == FLOW_FROM_RETENTION && flow->row.receipt.expire_ms > event.now_ms)
+        return RECEIPT_STALE;
+    if (flow->event == RECEIPT_EV_LAPSED && !row_lease_is_over(&flow->row, event.now_ms))
         return RECEIPT_STALE;
     enum receipt_verdict verdict = receipt_step(&cur, &event, &next);
     if (verdict == RECEIPT_MOVED && next.state == RECEIPT_DEFERRED) {

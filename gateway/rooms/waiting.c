@@ -12,6 +12,7 @@ struct waiting_state {
     bool parked;
     bool woken; /* by an end, and has not stood back since */
     bool over;
+    bool polls; /* it looks again by itself, which is no new round */
 };
 
 /* `wait=N` seconds of a Prefer line shortens the route's wait (RFC 7240 4.3). */
@@ -42,7 +43,8 @@ static void time_is_over(struct flow *flow)
     struct waiting_state *state = flow->waiting;
     if (flow->waiter == NULL)
         return;
-    state->over = true;
+    state->over = flow_now_ticks(flow) >= state->until_ticks;
+    state->polls = !state->over;
     if (!board_unwait(worker_ports(flow->worker)->board, &state->entry))
         return; /* the wake-up is faster: it resumes the flow */
     flow->waiter = NULL;
@@ -70,7 +72,8 @@ static bool list(struct flow *flow)
         state->rounds >= WAITING_ROUNDS_MAX || flow_now_ticks(flow) >= state->until_ticks)
         return false;
     state->parked = state->woken = false;
-    state->rounds++;
+    state->rounds += !state->polls;
+    state->polls = false;
     state->entry.identity = flow->identity;
     state->entry.wake = (struct store_op){
         .arena = flow->arena, .inbox = worker_inbox(flow->worker), .done = woken, .ctx = flow};
@@ -80,13 +83,23 @@ static bool list(struct flow *flow)
     return true;
 }
 
+/* Until the end of the wait; but the end of what another gateway runs wakes nobody here. */
+static int64_t look_again_ms(const struct flow *flow)
+{
+    const struct waiting_state *state = flow->waiting;
+    int64_t left_ms = state->until_ticks - flow_now_ticks(flow);
+    int64_t poll_ms = state->wait_ms / WAITING_PAUSE_SHARE;
+    poll_ms = poll_ms > WAITING_POLL_MS ? poll_ms : WAITING_POLL_MS;
+    return flow->row.lease_is_foreign && poll_ms < left_ms ? poll_ms : left_ms;
+}
+
 enum waiting waiting_begin(struct flow *flow)
 {
     if (flow->waiter == NULL)
         return list(flow) ? WAITING_LOOK : WAITING_NO;
     struct waiting_state *state = flow->waiting;
     state->parked = true;
-    if (!worker_timer_start(flow, state->until_ticks - flow_now_ticks(flow), time_is_over)) {
+    if (!worker_timer_start(flow, look_again_ms(flow), time_is_over)) {
         bool off = waiting_end(flow);
         return off ? WAITING_NO : WAITING_PARKED;
     }

@@ -9,6 +9,7 @@
 #define WAITING_PAUSE_MIN_MS 50
 #define WAITING_PAUSE_MAX_MS 1000 /* or a share of the wait, where that is more */
 #define WAITING_PAUSE_SHARE  64
+#define WAITING_POLL_MS      500 /* while another gateway runs it; or that share of the wait */
 #define WAITING_ROUNDS_MAX   160 /* more than fit into any wait */
 
 enum waiting {

@@ -250,6 +250,21 @@ SENTENCES = [
         Break("a change in memory drops the answer", "tests/store/test_conformance.c::bodies",
               [("store/memory_rows.c", "next.answer = old->row.answer;", "next.answer = SPAN(\"\");")]),
     ]),
+    Sentence("A gateway that shares its store with others (no such store is served yet) and is not "
+             "heard of loses what it leased to them, and then sends nothing of it.", [
+                 Break("who is silent is never forgotten",
+                       "tests/store/test_shared.c::a_silent_gateway_is_forgotten",
+                       [("store/memory_shared.c", "if (m->holders[i].until_ms > now_ms)",
+                         "if (m->holders[i].until_ms + now_ms > 0)")]),
+                 Break("whoever looks judges by his own clock",
+                       "tests/store/test_shared.c::a_living_gateway_keeps_its_lease",
+                       [("store/row.c", "(!row->lease_is_foreign && row->receipt.lease_until_ms "
+                         "<= now_ms)", "row->receipt.lease_until_ms <= now_ms")]),
+                 Break("a new hold is one of what was leased before",
+                       "tests/store/test_shared.c::an_older_number_holds_nothing",
+                       [("store/holding.c", "atomic_load(&holding->holder) == holder",
+                         "atomic_load(&holding->holder) + holder > 0")]),
+             ]),
     Sentence("No event moves a receipt but as the table says.", [
         Break("one move too many", "tests/golden/receipt_table.c::test_receipt_table",
               [more_moves("MOVE(COMPLETED, LOST,     UNKNOWN)")]),

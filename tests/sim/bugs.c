@@ -161,7 +161,8 @@ enum receipt_verdict __wrap_receipt_step(const struct receipt *cur, const struct
     struct receipt row = *cur;
     bool reports = ev->kind == RECEIPT_EV_ANSWERED || ev->kind == RECEIPT_EV_REFUSED ||
                    ev->kind == RECEIPT_EV_LOST;
-    if (reports && cur->token != 0 && bug_is_planted(world, BUG_NO_FENCE))
+    bool is_unfenced = bug_is_planted(world, BUG_NO_FENCE) || bug_is_planted(world, BUG_FENCE_OFF);
+    if (reports && cur->token != 0 && is_unfenced)
         event.token = cur->token;
     if (ev->kind == RECEIPT_EV_CLAIM && cur->state == RECEIPT_UNKNOWN &&
         bug_is_planted(world, BUG_RESEND_UNKNOWN))

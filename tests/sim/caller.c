@@ -28,6 +28,8 @@ static struct http_head *make_head(struct client *client, const char *path)
     if (world->plan.defers != DEFER_NEVER && draw_chance(world, 500))
         prefer = draw_chance(world, 300) ? "Prefer: respond-async, wait=1\r\n"
                                          : "Prefer: respond-async\r\n";
+    if (world->options.is_one_life)
+        prefer = "Prefer: respond-async\r\n";
     int len = snprintf(text, sizeof(text),
                        "POST %s HTTP/1.1\r\nHost: sim\r\nIdempotency-Key: \"%.*s\"\r\n"
                        "Content-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
@@ -52,7 +54,7 @@ static void make_body(struct client *client)
 {
     struct world *world = client->world;
     struct span key = client->identity->key;
-    client->variant = draw_chance(world, 120);
+    client->variant = draw_chance(world, 120) && !world->options.is_one_life;
     int len =
         draw_chance(world, 700)
             ? snprintf(client->body, sizeof(client->body), "{\"order\":\"%.*s\",\"n\":%u}",
@@ -102,7 +104,8 @@ static void ask(struct world *world, struct process *process)
     struct client *client = client_new(world, process);
     if (client == NULL)
         return;
-    client->space = draw_below(world, 10) < 7 ? 0 : draw_below(world, SIM_SPACES);
+    if (!world->options.is_one_life)
+        client->space = draw_below(world, 10) < 7 ? 0 : draw_below(world, SIM_SPACES);
     client->identity =
         &world->identities[client->space * SIM_KEYS_MAX + draw_below(world, world->plan.keys)];
     client->reads_slowly = draw_chance(world, 100);
@@ -110,10 +113,14 @@ static void ask(struct world *world, struct process *process)
     timer_set(world, &client->connect_timer, 0);
 }
 
-/* The same owner, by another connection, about that operation. */
+/* The same owner, by another connection to whichever gateway, about that operation. */
 static struct client *come_again(const struct client *client, struct span operation_id)
 {
-    struct client *other = client_new(client->world, client->process);
+    struct world *world = client->world;
+    struct process *process =
+        world->plan.gateways == 1 ? client->process : world_any_process(world);
+    struct client *other =
+        process == NULL || process->phase == PROCESS_RECOVERS ? NULL : client_new(world, process);
     if (other == NULL)
         return NULL;
     other->identity = client->identity;
@@ -173,11 +180,12 @@ static void connects(void *ctx)
 void caller_arrives(void *ctx)
 {
     struct world *world = ctx;
-    if (world->is_winding_down)
+    if (world->is_winding_down ||
+        (world->options.is_one_life && world->identities[0].version_count > 0))
         return;
     uint64_t crowd = draw_chance(world, 250) ? draw_below(world, 4) + 1 : 1;
     for (uint64_t i = 0; i < crowd; i++) {
-        struct process *process = world->processes[0];
+        struct process *process = world_any_process(world);
         if (process != NULL && process->phase != PROCESS_RECOVERS)
             ask(world, process);
     }

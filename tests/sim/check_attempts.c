@@ -14,8 +14,9 @@ struct attempt *check_attempt(struct world *world, uint64_t token)
 }
 
 void check_add_attempt(struct world *world, struct identity *identity,
-                       const struct receipt *receipt)
+                       const struct version *version)
 {
+    const struct receipt *receipt = &version->receipt;
     uint64_t token = receipt->token;
     if (check_attempt(world, token) != NULL)
         world_fail(world, "a token was used for two claims");
@@ -25,7 +26,9 @@ void check_add_attempt(struct world *world, struct identity *identity,
     attempt->token = token;
     attempt->life = identity->life;
     attempt->claimed_ticks = world->ticks;
-    attempt->lease_until_ticks = world->ticks + receipt->lease_until_ms - world_wall(world);
+    attempt->holder = version->holder;
+    attempt->lease_until_ticks =
+        world->ticks + receipt->lease_until_ms - process_wall(world->committing);
     attempt->older = identity->attempts;
     gw_buf_init(&attempt->body, 16384);
     identity->attempts = attempt;
@@ -35,10 +38,11 @@ void check_add_attempt(struct world *world, struct identity *identity,
 static void check_budget(struct world *world, const struct attempt *attempt)
 {
     const struct identity *identity = attempt->identity;
+    int64_t skew_ms = 2 * world->plan.skew_ms;
     uint32_t count = 0;
     for (const struct attempt *a = identity->attempts; a != NULL; a = a->older)
         count += a->life == attempt->life && a->was_started &&
-                 a->started_ticks > world->ticks - SIM_WINDOW_MS;
+                 a->started_ticks > world->ticks - SIM_WINDOW_MS + skew_ms;
     world->counts[COUNT_RETRIES] += count > 1;
     if (!world->plan.retries || world->plan.clock_steps)
         return;
@@ -46,7 +50,7 @@ static void check_budget(struct world *world, const struct attempt *attempt)
         world_fail(world, "key %.*s of %.*s has more attempts than its windows allow",
                    (int)identity->key.len, identity->key.ptr, (int)identity->owner.len,
                    identity->owner.ptr);
-    if (world->ticks < identity->not_before_ticks)
+    if (world->ticks < identity->not_before_ticks - skew_ms)
         world_fail(world, "key %.*s of %.*s is sent before the upstream's Retry-After",
                    (int)identity->key.len, identity->key.ptr, (int)identity->owner.len,
                    identity->owner.ptr);
@@ -62,6 +66,7 @@ void check_start(struct world *world, const struct flow *flow)
     /* Where the wall clock jumps, its lease cannot be told in ticks. */
     if (!world->plan.clock_steps && world->ticks > attempt->lease_until_ticks)
         world_fail(world, "an attempt is sent after its own lease");
+    check_first_byte(world, attempt);
     attempt->was_started = true;
     attempt->started_ticks = world->ticks;
     check_budget(world, attempt);

@@ -27,6 +27,8 @@ bool disk_open(struct world *world)
     struct memory_store *memory = (struct memory_store *)world->backend;
     for (size_t i = 0; i < sizeof(memory->secret); i++)
         memory->secret[i] = (uint8_t)draw(world);
+    if (world->plan.gateways > 1)
+        memory_share(world->backend, &world->clock);
     return true;
 }
 
@@ -99,6 +101,7 @@ enum gw_status store_submit(struct store *store, struct store_op *op)
         store->last->next = op;
     store->last = op;
     store->count++;
+    store->start_timer.process = store->process;
     store->start_timer.fire = batch_starts;
     store->start_timer.ctx = store;
     if (store->batch_count == 0 && store->start_timer.place == 0)
@@ -138,6 +141,7 @@ static void apply(struct store *store, struct store_op *op)
     enum gw_status status = world->backend->ops->apply(world->backend, op, &err);
     if (status != GW_OK)
         world_fail(world, "an operation condemned its batch: %s", err.text);
+    bug_after_apply(store, op);
     /* A flow's memory is bounded, and some worlds have little of it. */
     if (op->out.status != GW_OK && op->out.status != GW_NOMEM)
         world_fail(world, "an operation failed alone: %s", err.text);
@@ -152,17 +156,75 @@ static void apply(struct store *store, struct store_op *op)
         world_say(world, "    store: %s, found %d", op_words[op->kind], (int)op->out.found);
 }
 
+enum gw_status disk_begin(struct store *store, bool writes)
+{
+    struct world *world = store->world;
+    world->committing = store->process;
+    world->backend->holder = store->holder;
+    return world->backend->ops->begin(world->backend, writes, NULL);
+}
+
+static bool batch_writes(const struct store *store)
+{
+    for (uint32_t i = 0; i < store->batch_count; i++)
+        if (op_writes(store->batch[i]))
+            return true;
+    return false;
+}
+
+/* Nothing of it was changed; what only reads is read once more, unless nobody answers. */
+static void fail_batch(struct store *store)
+{
+    struct world *world = store->world;
+    world_say(world, "a batch fails");
+    if (store->batch_open)
+        world->backend->ops->rollback(world->backend);
+    store->batch_open = false;
+    for (uint32_t i = 0; i < store->batch_count; i++) {
+        struct store_op *op = store->batch[i];
+        if (store->batch_told[i])
+            continue;
+        if (op_writes(op) || shared_is_cut(store) || store->batch_lost) {
+            memset(&op->out, 0, sizeof(op->out));
+            op->out.status = draw_chance(world, 500) ? GW_IO : GW_BUSY;
+            continue;
+        }
+        enum gw_status status = disk_begin(store, false);
+        gw_assert(status == GW_OK);
+        apply(store, op);
+        status = world->backend->ops->commit(world->backend, NULL);
+        gw_assert(status == GW_OK);
+    }
+    store->batch_lost = false;
+}
+
+/* What was in it is told, and the next one may begin. */
+static void end_batch(struct store *store)
+{
+    uint32_t count = store->batch_count;
+    store->batch_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!store->batch_told[i])
+            store_inbox_deliver(store->batch[i]);
+    shared_let_go(store);
+    if (store->first != NULL && store->start_timer.place == 0)
+        timer_set(store->world, &store->start_timer, draw_between(store->world, 0, 1));
+}
+
 static void batch_starts(void *ctx)
 {
     struct store *store = ctx;
     struct world *world = store->world;
-    bool writes = false;
     gw_assert(store->batch_count == 0);
+    if (!shared_take_lock(store))
+        return;
     take_batch(store);
-    for (uint32_t i = 0; i < store->batch_count; i++)
-        writes = writes || op_writes(store->batch[i]);
-    enum gw_status status = world->backend->ops->begin(world->backend, writes, NULL);
-    gw_assert(status == GW_OK);
+    bool writes = batch_writes(store);
+    if (shared_is_cut(store) || disk_begin(store, writes) != GW_OK) {
+        fail_batch(store);
+        end_batch(store);
+        return;
+    }
     store->batch_open = true;
     if (writes)
         bug_sweeps(world);
@@ -174,33 +236,11 @@ static void batch_starts(void *ctx)
         store->batch_told[i] = true;
         store_inbox_deliver(store->batch[i]);
     }
+    store->commit_timer.process = store->process;
     store->commit_timer.fire = batch_commits;
     store->commit_timer.ctx = store;
-    timer_set(world, &store->commit_timer,
-              writes ? 1 + draw_delay(world, world->plan.commit_max_ms) : 0);
-}
-
-/* Nothing of it was changed; what only reads is read once more. */
-static void fail_batch(struct store *store)
-{
-    struct world *world = store->world;
-    world_say(world, "a commit fails");
-    world->backend->ops->rollback(world->backend);
-    for (uint32_t i = 0; i < store->batch_count; i++) {
-        struct store_op *op = store->batch[i];
-        if (store->batch_told[i])
-            continue;
-        if (op_writes(op)) {
-            memset(&op->out, 0, sizeof(op->out));
-            op->out.status = draw_chance(world, 500) ? GW_IO : GW_BUSY;
-            continue;
-        }
-        enum gw_status status = world->backend->ops->begin(world->backend, false, NULL);
-        gw_assert(status == GW_OK);
-        apply(store, op);
-        status = world->backend->ops->commit(world->backend, NULL);
-        gw_assert(status == GW_OK);
-    }
+    int64_t delay_ms = writes ? 1 + draw_delay(world, world->plan.commit_max_ms) : 0;
+    timer_set(world, &store->commit_timer, delay_ms + shared_delay(store));
 }
 
 /* The commit was done and its answer was lost: every operation must find its own result
@@ -209,7 +249,7 @@ static void apply_again(struct store *store)
 {
     struct world *world = store->world;
     world_say(world, "a commit is lost from sight, and made again");
-    enum gw_status status = world->backend->ops->begin(world->backend, true, NULL);
+    enum gw_status status = disk_begin(store, true);
     gw_assert(status == GW_OK);
     for (uint32_t i = 0; i < store->batch_count; i++) {
         struct store_op *op = store->batch[i];
@@ -230,26 +270,23 @@ static void batch_commits(void *ctx)
 {
     struct store *store = ctx;
     struct world *world = store->world;
-    bool writes = false;
-    for (uint32_t i = 0; i < store->batch_count; i++)
-        writes = writes || op_writes(store->batch[i]);
-    store->batch_open = false;
-    if (writes && world->ticks < world->sick_until) {
+    bool writes = batch_writes(store);
+    bool is_sick = writes && world->ticks < world->sick_until;
+    if (store->batch_lost && bug_is_planted(world, BUG_LOST_BATCH))
+        store->batch_lost = false;
+    else if (is_sick || shared_is_cut(store) || store->batch_lost) {
         fail_batch(store);
     } else {
         enum gw_status status = world->backend->ops->commit(world->backend, NULL);
         gw_assert(status == GW_OK);
+        store->batch_open = false;
         check_commit(world);
         if (writes && world->plan.commits_twice && draw_chance(world, 50))
             apply_again(store);
+        if (writes)
+            shared_committed(store);
     }
-    uint32_t count = store->batch_count;
-    store->batch_count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!store->batch_told[i])
-            store_inbox_deliver(store->batch[i]);
-    if (store->first != NULL && store->start_timer.place == 0)
-        timer_set(world, &store->start_timer, draw_between(world, 0, 1));
+    end_batch(store);
 }
 
 /* ---- a crash ---- */
@@ -281,6 +318,7 @@ void disk_crash(struct store *store)
         else
             world->backend->ops->rollback(world->backend);
     }
+    shared_crash(store);
     for (uint32_t i = 0; i < store->batch_count; i++)
         if (!store->batch_told[i])
             disk_drop_op(store->batch[i]);
@@ -291,6 +329,7 @@ void disk_crash(struct store *store)
         store->count--;
         disk_drop_op(op);
     }
+    store->waits = store->batch_lost = false;
 }
 
 /* ---- inboxes ---- */

@@ -21,10 +21,11 @@ struct run {
 
 static int usage(void)
 {
-    (void)fprintf(stderr,
-                  "usage: sim [--seed N | --seeds A-B | --file SEEDS] [--steps M] [--verbose]\n"
-                  "           [--bug NAME [--expect-found]]\n"
-                  "bugs that can be planted:\n");
+    (void)fprintf(
+        stderr,
+        "usage: sim [--seed N | --seeds A-B | --file SEEDS] [--steps M] [--several | --one-life]\n"
+        "           [--verbose] [--bug NAME [--expect-found]]\n"
+        "bugs that can be planted:\n");
     for (uint32_t i = 0; i < BUG_COUNT; i++)
         (void)fprintf(stderr, "  %-16s %s\n", bug_word((enum sim_bug)i), bug_doc((enum sim_bug)i));
     return 2;
@@ -62,7 +63,11 @@ static bool read_option(struct run *run, const char *name, const char *value, in
         return run->options.bug != BUG_COUNT;
     }
     *ret_used = 1;
-    if (strcmp(name, "--verbose") == 0)
+    if (strcmp(name, "--one-life") == 0)
+        run->options.is_one_life = run->options.is_several = true;
+    else if (strcmp(name, "--several") == 0)
+        run->options.is_several = true;
+    else if (strcmp(name, "--verbose") == 0)
         run->options.is_verbose = true;
     else if (strcmp(name, "--expect-found") == 0)
         run->options.expects_bug = true;
@@ -73,8 +78,9 @@ static bool read_option(struct run *run, const char *name, const char *value, in
 
 static void print_command(const struct run *run, uint64_t seed)
 {
-    (void)printf("sim --seed %llu --steps %llu%s%s --verbose\n", (unsigned long long)seed,
+    (void)printf("sim --seed %llu --steps %llu%s%s%s --verbose\n", (unsigned long long)seed,
                  (unsigned long long)run->options.steps,
+                 run->options.is_several ? " --several" : "",
                  run->options.bug == BUG_NONE ? "" : " --bug ",
                  run->options.bug == BUG_NONE ? "" : bug_word(run->options.bug));
 }
@@ -97,6 +103,8 @@ static bool tell_one(struct run *run, struct world *world, uint64_t seed)
 {
     struct world_options options = run->options;
     options.seed = seed;
+    if (options.is_one_life)
+        return life_is_safe(world, &options, &run->stories);
     bool ok = world_run(world, &options);
     run->stories++;
     for (uint32_t i = 0; i < COUNT_SIM; i++)
@@ -143,15 +151,23 @@ static bool tell_file(struct run *run, struct world *world)
 
 static void print_counts(const struct run *run)
 {
-    static const char *const names[COUNT_SIM] = {
-        [COUNT_CALLS] = "calls",       [COUNT_RUNS] = "runs",
-        [COUNT_CRASHES] = "crashes",   [COUNT_DRAINS] = "drains",
-        [COUNT_REPLAYS] = "replays",   [COUNT_UNKNOWNS] = "unknowns",
-        [COUNT_RELEASES] = "releases", [COUNT_LATE] = "late answers",
-        [COUNT_VERDICTS] = "verdicts", [COUNT_RENEWALS] = "renewals",
-        [COUNT_FINDINGS] = "findings", [COUNT_RETRIES] = "retries",
-        [COUNT_PROMISES] = "promises", [COUNT_CANCELS] = "cancels",
-        [COUNT_UNDONE] = "taken back"};
+    static const char *const names[COUNT_SIM] = {[COUNT_CALLS] = "calls",
+                                                 [COUNT_RUNS] = "runs",
+                                                 [COUNT_CRASHES] = "crashes",
+                                                 [COUNT_DRAINS] = "drains",
+                                                 [COUNT_REPLAYS] = "replays",
+                                                 [COUNT_UNKNOWNS] = "unknowns",
+                                                 [COUNT_RELEASES] = "releases",
+                                                 [COUNT_LATE] = "late answers",
+                                                 [COUNT_VERDICTS] = "verdicts",
+                                                 [COUNT_RENEWALS] = "renewals",
+                                                 [COUNT_FINDINGS] = "findings",
+                                                 [COUNT_RETRIES] = "retries",
+                                                 [COUNT_PROMISES] = "promises",
+                                                 [COUNT_CANCELS] = "cancels",
+                                                 [COUNT_UNDONE] = "taken back",
+                                                 [COUNT_TAKEN_OVER] = "taken over",
+                                                 [COUNT_ELSEWHERE] = "replayed elsewhere"};
     (void)printf("%llu stories:", (unsigned long long)run->stories);
     for (uint32_t i = 0; i < COUNT_SIM; i++)
         (void)printf(" %llu %s%s", (unsigned long long)run->counts[i], names[i],

@@ -92,6 +92,8 @@ static int64_t draw_landing(struct world *world)
         return draw_delay(world, 100);
     if (plan->rude_network && draw_chance(world, 300))
         return draw_between(world, 0, 10 * plan->late_ms);
+    if (plan->skew_ms > 0 && draw_chance(world, 500)) /* as late as it may be */
+        return draw_between(world, plan->late_ms - 500, plan->late_ms);
     /* As long as a request can live by the word of the route: its quiet time. */
     return draw_between(world, 0, plan->late_ms);
 }

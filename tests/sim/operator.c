@@ -124,7 +124,7 @@ static struct operator_call *call_new(struct world *world, struct process *proce
     made->options = (struct admin_options){.conf = world->conf,
                                            .store = &process->store,
                                            .board = process->board,
-                                           .clock = &world->clock};
+                                           .clock = &process->place->clock.clock};
     struct call *call = &made->call;
     call->tag_call = CALL_TAG;
     call->admin = &made->admin;
@@ -132,7 +132,7 @@ static struct operator_call *call_new(struct world *world, struct process *proce
     call->caller = operator_caller;
     call->arena = arena_new(CALL_ARENA_BYTES_MAX);
     gw_assert(call->arena != NULL);
-    call->now_ms = world_wall(world);
+    call->now_ms = process_wall(process);
     gw_buf_init(&call->out, CALL_OUT_BYTES_MAX);
     call->json.out = &call->out;
     world->operators[slot] = made;
@@ -157,10 +157,10 @@ void operator_bury(struct world *world)
     }
 }
 
-bool operator_is_busy(const struct world *world)
+bool operator_is_busy(const struct world *world, const struct process *process)
 {
     for (uint32_t i = 0; i < SIM_OPERATORS_MAX; i++)
-        if (world->operators[i] != NULL)
+        if (world->operators[i] != NULL && world->operators[i]->admin.process == process)
             return true;
     return false;
 }
@@ -337,7 +337,7 @@ static bool stops_one(struct world *world, struct process *process)
 
 void operator_acts(struct world *world)
 {
-    struct process *process = world->processes[0];
+    struct process *process = world_any_process(world);
     if (process == NULL || process->phase != PROCESS_SERVES)
         return;
     if (draw_chance(world, 150)) {

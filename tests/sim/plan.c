@@ -10,6 +10,7 @@
 #define OVERLAPS_EVERY 8
 #define PROBES_EVERY   3 /* likewise without a draw */
 #define UNDOES_EVERY   5 /* likewise */
+#define SHARED_EVERY   5
 
 /* Likewise: a third of the stories, in some of which the upstream deduplicates, too. */
 static void let_routes_try_again(struct plan *plan, uint64_t seed)
@@ -38,6 +39,46 @@ static void let_attempts_meet(struct plan *plan)
     plan->crash_per_10000 = 1;
     plan->flows_max = 128;
     plan->flow_bytes = (size_t)1024 * 1024;
+}
+
+/* Nothing happens but one operation that is accepted for later; what its upstream does is
+ * the seed's. */
+static void let_one_live(struct plan *plan)
+{
+    plan->keys = 1;
+    plan->arrivals_gap_ms = 1000;
+    plan->retries = true;
+    plan->defers = DEFER_ALWAYS;
+    plan->crash_per_10000 = 0;
+    plan->store_queue = 64;
+    plan->flows_max = 128;
+    plan->flow_bytes = (size_t)1024 * 1024;
+    plan->in_flight = 8;
+    plan->bodies_kib = 1024;
+    plan->retention_ms = plan->tombstone_ms = 3600 * SECOND;
+    plan->probes = plan->dedups = plan->rerun_on_expiry = plan->breaker = false;
+    plan->compensates = false;
+    plan->is_short_of_memory = plan->drains = plan->store_sick = plan->clock_steps = false;
+    plan->worker_stops = plan->long_gaps = plan->pauses = plan->cuts = plan->slow_commits = false;
+    plan->is_hasty = plan->wrong_verdicts = plan->overlaps = false;
+}
+
+/* Every so many seeds, or in all of them. */
+static void let_gateways_share(struct world *world)
+{
+    struct plan *plan = &world->plan;
+    plan->gateways = 1;
+    if (world->options.seed % SHARED_EVERY != SHARED_EVERY - 1 && !world->options.is_several)
+        return;
+    plan->gateways = (uint32_t)draw_between(world, 2, SIM_PROCESSES_MAX);
+    plan->skew_ms = draw_chance(world, 600) ? STORE_SKEW_MS : 0;
+    if (plan->skew_ms > 0) /* then the quiet time begins as soon as it can */
+        plan->answer_ms = SECOND;
+    if (draw_chance(world, 250))
+        return; /* nobody is away: then a repeat is answered in time, wherever it asks */
+    plan->pauses = draw_chance(world, 700);
+    plan->cuts = draw_chance(world, 500);
+    plan->slow_commits = draw_chance(world, 400);
 }
 
 void plan_draw(struct world *world)
@@ -89,6 +130,9 @@ void plan_draw(struct world *world)
     let_routes_try_again(plan, world->options.seed);
     plan->compensates = world->options.seed % UNDOES_EVERY == 0;
     plan->tombstone_ms = plan->retention_ms + draw_between(world, 0, 60) * SECOND;
+    let_gateways_share(world);
+    if (world->options.is_one_life)
+        let_one_live(plan);
 }
 
 static void add_attempts(struct gw_buf *out, const struct plan *plan)

@@ -14,22 +14,41 @@ static void serve(struct process *process)
     world_say(process->world, "life %u serves", process->life);
 }
 
-void process_start(struct world *world)
+int64_t process_wall(const struct process *process)
+{
+    return world_wall(process->world) + process->place->clock.skew_ms;
+}
+
+static void free_unborn(struct process *process)
+{
+    board_free(process->board);
+    free(process);
+}
+
+void process_start(struct world *world, struct place *place)
 {
     struct process *process = calloc(1, sizeof(*process));
     gw_assert(process != NULL);
     process->world = world;
-    process->life = ++world->lives;
+    process->place = place;
     process->board = board_new(world->conf);
     gw_assert(process->board != NULL);
     process->store = (struct store){.world = world, .process = process};
-    world_say(world, "life %u begins", process->life);
-    disk_new_life(world);
+    if (!shared_join(process)) {
+        free_unborn(process);
+        timer_set(world, &place->start_timer, draw_between(world, 100, 3000));
+        return;
+    }
+    process->life = ++world->lives;
+    world_say(world, "life %u begins at place %u", process->life, place->index);
+    if (world->plan.gateways == 1)
+        disk_new_life(world);
     disk_pauses(world, process->board);
     inbox_init(&process->operator_inbox, world, NULL);
+    process->operator_inbox.timer.process = process;
     for (uint32_t i = 0; i < SIM_WORKERS; i++)
         worker_init(&process->workers[i], process, i);
-    world->processes[0] = process;
+    world->processes[place->index] = process;
     if (world->plan.recovers_late) {
         serve(process);
         return;
@@ -51,9 +70,11 @@ void process_look(struct world *world, struct process *process)
 {
     if (process->phase == PROCESS_RECOVERS && is_done(process)) {
         serve(process);
-    } else if (process->phase == PROCESS_DRAINS && is_done(process) && !operator_is_busy(world)) {
+    } else if (process->phase == PROCESS_DRAINS && is_done(process) &&
+               !operator_is_busy(world, process)) {
         world_say(world, "life %u has ended in peace", process->life);
-        check_quiet(world);
+        check_process_quiet(world, process);
+        shared_leave(process);
         process_free(process);
     }
 }
@@ -72,7 +93,8 @@ void process_drain(struct process *process)
 void process_free(struct process *process)
 {
     struct world *world = process->world;
-    world->processes[0] = NULL;
+    struct place *place = process->place;
+    world->processes[place->index] = NULL;
     disk_crash(&process->store);
     inbox_drop(&process->operator_inbox);
     operator_crash(world, process);
@@ -83,14 +105,15 @@ void process_free(struct process *process)
                 caller_dies(world->callers[slot]);
         worker_crash(worker);
     }
-    board_free(process->board);
-    free(process);
+    if (world->committing == process)
+        world->committing = NULL;
+    free_unborn(process);
     if (!world->is_winding_down)
-        timer_set(world, &world->start_timer,
+        timer_set(world, &place->start_timer,
                   draw_chance(world, 800) ? draw_between(world, 0, 3000)
                                           : draw_between(world, 0, 300000));
     else
-        timer_set(world, &world->start_timer, 1000);
+        timer_set(world, &place->start_timer, 1000);
 }
 
 void process_crash(struct world *world, struct process *process)

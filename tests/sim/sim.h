@@ -8,6 +8,7 @@
 
 #include "gateway/worker.h"
 #include "store/backend.h"
+#include "store/holding.h"
 
 #define SIM_KEYS_MAX      4
 #define SIM_SPACES        3 /* two owners of one key space, and a route of its own */
@@ -15,7 +16,7 @@
 #define SIM_UNDONE_MAX    128 /* compensations of one story: keys of their own */
 #define SIM_IDENTITIES    (SIM_CALLED + SIM_UNDONE_MAX)
 #define SIM_WORKERS       2
-#define SIM_PROCESSES_MAX 1 /* of one store; several gateways come later */
+#define SIM_PROCESSES_MAX 4 /* gateways on one store; most stories have one */
 #define SIM_CALLERS_MAX   64
 #define SIM_OPERATORS_MAX 4
 #define SIM_TRAIL_LINES   120
@@ -39,8 +40,9 @@ enum sim_bug {
 struct sim_timer {
     int64_t at;
     uint64_t order;
-    size_t place;          /* in the heap, from 1; 0: not set */
-    struct worker *worker; /* whose loop it belongs to; NULL: the world's own */
+    size_t place;            /* in the heap, from 1; 0: not set */
+    struct worker *worker;   /* whose loop it belongs to; NULL: the world's own, or: */
+    struct process *process; /* what else stands still with a process */
     void (*fire)(void *ctx);
     void *ctx;
 };
@@ -88,6 +90,11 @@ struct plan {
     int64_t commit_max_ms;
     uint32_t crash_per_10000, chaos_gap_ms;
     uint32_t loss_per_mille; /* how rude the upstream is */
+    uint32_t gateways;       /* that share the store; what follows is for several */
+    int64_t skew_ms;         /* their clocks differ from the database's, either way */
+    bool pauses;             /* a whole process stands still, and goes on as if nothing was */
+    bool cuts;               /* one of them does not reach the store */
+    bool slow_commits;       /* one of them is slow to commit, and loses its transaction */
 };
 void plan_draw(struct world *world);
 struct conf *plan_conf(const struct plan *plan, struct gw_error *err);
@@ -99,7 +106,8 @@ struct attempt {
     uint64_t token;
     uint32_t life;
     int64_t claimed_ticks, lease_until_ticks;
-    bool will_run; /* bytes are under way and the upstream is going to carry it out */
+    int64_t holder; /* the gateway's number */
+    bool will_run;  /* bytes are under way and the upstream is going to carry it out */
     bool ran;
     bool excused;     /* an operator said that it did not run, and it was his to say */
     bool is_known;    /* its answer is in the row's evidence, and says that it ran */
@@ -121,6 +129,8 @@ struct version {
     struct fingerprint print;
     char operation_id[OPERATION_ID_BYTES + 1];
     bool answer_kept, was_replayed;
+    int64_t holder;
+    uint8_t end; /* of the last attempt */
     uint16_t answer_status;
     uint8_t probe; /* what the last probe found, of so many */
     uint32_t probe_count;
@@ -194,6 +204,13 @@ struct store {
     uint32_t batch_count;
     bool batch_open;
     struct sim_timer start_timer, commit_timer;
+    /* shared.c, where several gateways share it: */
+    struct holding holding;
+    int64_t holder;
+    struct sim_timer beat_timer;
+    bool waits;      /* for another one's transaction to end */
+    bool batch_lost; /* the database has taken its transaction back */
+    int64_t cut_until, slow_until;
 };
 struct store_inbox {
     struct world *world;
@@ -205,12 +222,27 @@ GW_MUST_CHECK bool disk_open(struct world *world);
 void disk_close(struct world *world);
 void disk_new_life(struct world *world); /* every lease of before is dead */
 void disk_crash(struct store *store);
+/* What a committer does first: the session of this process is the one that speaks. */
+GW_MUST_CHECK enum gw_status disk_begin(struct store *store, bool writes);
 struct store_row *disk_row(struct world *world, size_t index); /* NULL: none any more */
 void disk_pauses(struct world *world, struct board *board);
 void inbox_init(struct store_inbox *inbox, struct world *world, struct worker *worker);
 void inbox_drop(struct store_inbox *inbox);
 /* What an op that never comes back leaves behind: scans and operators give up. */
 void disk_drop_op(struct store_op *op);
+
+/* ---- shared.c: one database, several gateways ---- */
+bool shared_join(struct process *process); /* false: it cannot be reached */
+void shared_leave(struct process *process);
+/* false: another one's transaction is open; the start timer is set when it ends. */
+bool shared_take_lock(struct store *store);
+void shared_let_go(struct store *store);
+bool shared_is_cut(const struct store *store);
+int64_t shared_delay(struct store *store);  /* of a slow committer, before its commit */
+void shared_committed(struct store *store); /* and its answer is on its way */
+void shared_crash(struct store *store);
+/* Something befalls one of several gateways. */
+void shared_trouble(struct world *world);
 
 /* ---- worker.c, process.c ---- */
 struct sources;
@@ -243,17 +275,32 @@ bool worker_is_done(const struct worker *worker);
 void worker_begin_drain(struct worker *worker, int64_t grace_ms);
 void worker_bury_caller(struct worker *worker, struct client *client);
 
+/* The wall clock of one machine. */
+struct process_clock {
+    struct gw_clock clock; /* first: the one is found from the other */
+    int64_t skew_ms;
+};
+/* Where a gateway stands: it is started again there when it has ended. */
+struct place {
+    struct world *world;
+    uint32_t index;
+    struct process_clock clock;
+    struct sim_timer start_timer;
+};
 enum process_phase { PROCESS_RECOVERS, PROCESS_SERVES, PROCESS_DRAINS };
 struct process {
     struct world *world;
+    struct place *place;
     uint32_t life;
     enum process_phase phase;
+    int64_t stopped_until; /* all of it stands still */
     struct board *board;
     struct store store;
     struct store_inbox operator_inbox;
     struct worker workers[SIM_WORKERS];
 };
-void process_start(struct world *world);
+void process_start(struct world *world, struct place *place);
+int64_t process_wall(const struct process *process); /* by its own clock */
 void process_crash(struct world *world, struct process *process);
 void process_drain(struct process *process);
 /* After every step: recovery may be over, or a drain. */
@@ -271,16 +318,20 @@ bool operator_verdict(struct world *world, const char *operation_id, uint32_t ve
 void operator_crash(struct world *world, struct process *process);
 void operator_bury(struct world *world);
 void operator_gives_up(struct store_op *op);
-bool operator_is_busy(const struct world *world);
+bool operator_is_busy(const struct world *world, const struct process *process);
 
 /* ---- check.c, told.c: the checkers ---- */
 void check_commit(struct world *world); /* the rows as they stand after a commit */
 /* The newest version of a key's row. */
 const struct version *check_last(const struct identity *identity);
 void check_add_attempt(struct world *world, struct identity *identity,
-                       const struct receipt *receipt);
+                       const struct version *version);
 struct attempt *check_attempt(struct world *world, uint64_t token); /* NULL: never committed */
 void check_start(struct world *world, const struct flow *flow);     /* a call is about to begin */
+void check_first_byte(struct world *world, const struct attempt *attempt); /* is about to leave */
+/* Several gateways: whose lease it is, and whether somebody may take it from him. */
+void check_lease(struct world *world, const struct identity *identity, const struct version *old,
+                 const struct version *next);
 void check_run(struct world *world, struct attempt *attempt); /* the upstream carries it out */
 /* What the upstream finds when it is asked for an operation: a run; 0: none. */
 uint64_t check_find_run(struct world *world, const char *operation_id);
@@ -291,6 +342,7 @@ bool check_is_over(const struct world *world, const struct version *version);
 bool check_same_answer(const struct version *a, const struct version *b);
 void check_told(struct client *client, const struct reply *reply);
 void check_quiet(struct world *world); /* nothing is left to happen */
+void check_process_quiet(struct world *world, const struct process *process);
 void check_free(struct world *world);
 
 /* ---- undo.c ---- */
@@ -307,33 +359,11 @@ struct world_options {
     bool keeps_trail;
     bool expects_bug; /* then an assertion of the product is a find like any other */
     enum sim_bug bug;
-};
-struct world {
-    struct world_options options;
-    uint64_t random[4];
-    struct gw_clock clock;
-    int64_t ticks, wall_offset, wall_high;
-    struct sim_timer **heap;
-    size_t heap_count, heap_cap;
-    uint64_t timer_order, step;
-    struct plan plan;
-    struct conf *conf;
-    struct store_backend *backend;
-    int64_t sick_until;
-    struct process *processes[SIM_PROCESSES_MAX]; /* NULL: down */
-    uint32_t lives;
-    struct identity identities[SIM_IDENTITIES];
-    struct client *callers[SIM_CALLERS_MAX];
-    uint64_t caller_id, run_id;
-    struct delivery *deliveries;
-    struct operator_call *operators[SIM_OPERATORS_MAX];
-    struct sim_timer arrival_timer, chaos_timer, start_timer;
-    bool is_winding_down; /* no new trouble: what is under way comes to its end */
-    bool has_failed;
-    char violation[512];
-    char trail[SIM_TRAIL_LINES][SIM_LINE_BYTES];
-    uint64_t trail_count;
-    uint64_t counts[16]; /* of enum sim_count */
+    bool is_several; /* each story has several gateways */
+    /* life.c: the story of one deferred operation, and of nothing else */
+    bool is_one_life;
+    uint32_t crash_place;
+    uint64_t crash_at; /* the step after which the gateway there dies; 0: none */
 };
 enum sim_count {
     COUNT_CALLS,
@@ -351,11 +381,52 @@ enum sim_count {
     COUNT_PROMISES,
     COUNT_CANCELS,
     COUNT_UNDONE,
+    COUNT_TAKEN_OVER, /* leases of a gateway that was gone, by another one */
+    COUNT_ELSEWHERE,  /* replays by another gateway than the one that ran it */
     COUNT_SIM,
+};
+
+struct world {
+    struct world_options options;
+    uint64_t random[4];
+    struct gw_clock clock;
+    int64_t ticks, wall_offset, wall_high;
+    struct sim_timer **heap;
+    size_t heap_count, heap_cap;
+    uint64_t timer_order, step;
+    struct plan plan;
+    struct conf *conf;
+    struct store_backend *backend;
+    int64_t sick_until;
+    struct place places[SIM_PROCESSES_MAX];
+    struct process *processes[SIM_PROCESSES_MAX]; /* NULL: down */
+    struct process *committing;                   /* whose transaction was the last */
+    struct store *locked_by;                      /* whose is open; NULL: none, or there is one */
+    struct sim_timer transaction_timer;
+    uint32_t lives;
+    struct identity identities[SIM_IDENTITIES];
+    struct client *callers[SIM_CALLERS_MAX];
+    uint64_t caller_id, run_id;
+    struct delivery *deliveries;
+    struct operator_call *operators[SIM_OPERATORS_MAX];
+    struct sim_timer arrival_timer, chaos_timer;
+    uint64_t moved_step;  /* after which a row moved last */
+    bool is_winding_down; /* no new trouble: what is under way comes to its end */
+    bool has_failed;
+    char violation[512];
+    char trail[SIM_TRAIL_LINES][SIM_LINE_BYTES];
+    uint64_t trail_count;
+    uint64_t counts[COUNT_SIM];
 };
 /* true: the story ended well. */
 bool world_run(struct world *world, const struct world_options *options);
 void world_fini(struct world *world);
+/* life.c: true: whichever gateway dies after whichever step of it, the operation ends well. */
+bool life_is_safe(struct world *world, const struct world_options *options, uint64_t *ret_stories);
+/* ... as this story shows. */
+void life_check_end(struct world *world);
+/* One of the gateways, as chance will have it; NULL: that one is down. */
+struct process *world_any_process(struct world *world);
 /* The one world of this process: the product's ports carry no context. */
 struct world *world_now(void);
 void world_say(struct world *world, const char *fmt, ...) GW_PRINTF(2, 3);

@@ -82,6 +82,20 @@ void timer_stop(struct world *world, struct sim_timer *timer)
     sift_up(world, last->place - 1);
 }
 
+static int64_t stands_still_until(const struct sim_timer *timer)
+{
+    const struct process *process = timer->worker != NULL ? timer->worker->process : timer->process;
+    int64_t until = timer->worker != NULL ? timer->worker->stopped_until : 0;
+    return process != NULL && process->stopped_until > until ? process->stopped_until : until;
+}
+
+static void raise_wall(struct world *world)
+{
+    int64_t wall = world_wall(world) + world->plan.skew_ms;
+    if (wall > world->wall_high)
+        world->wall_high = wall;
+}
+
 bool timer_run_next(struct world *world)
 {
     if (world->heap_count == 0)
@@ -89,12 +103,12 @@ bool timer_run_next(struct world *world)
     struct sim_timer *timer = world->heap[0];
     gw_assert(timer->at >= world->ticks);
     world->ticks = timer->at;
-    if (world_wall(world) > world->wall_high)
-        world->wall_high = world_wall(world);
+    raise_wall(world);
     timer_stop(world, timer);
     /* A loop that stands still does everything of its own later, in the order it came. */
-    if (timer->worker != NULL && timer->worker->stopped_until > world->ticks) {
-        timer->at = timer->worker->stopped_until;
+    int64_t stopped_until = stands_still_until(timer);
+    if (stopped_until > world->ticks) {
+        timer->at = stopped_until;
         insert(world, timer);
         return true;
     }
@@ -115,8 +129,7 @@ int64_t world_wall(const struct world *world)
 void world_step_clock(struct world *world, int64_t by_ms)
 {
     world->wall_offset += by_ms;
-    if (world_wall(world) > world->wall_high)
-        world->wall_high = world_wall(world);
+    raise_wall(world);
 }
 
 /* The product's own door to the time: here it opens on the world. */

@@ -203,6 +203,10 @@ static void check_delay(const struct told *told)
     const struct client *client = told->client;
     const struct plan *plan = &client->world->plan;
     int64_t bound_ms = QUIET_ROUNDS * (plan->commit_max_ms + 10);
+    if (plan->gateways > 1) /* transactions wait for each other, and nobody wakes him */
+        bound_ms = bound_ms * plan->gateways + 2 * WAITING_POLL_MS;
+    if (plan->pauses || plan->cuts || plan->slow_commits)
+        return;
     if (plan->wait_ms > 0) /* who was woken by a refusal stands back for a while */
         bound_ms += WAITING_PAUSE_MAX_MS;
     bool is_late_answer = is_outcome(told, "replayed") || is_outcome(told, "unknown");
@@ -229,6 +233,16 @@ static void check_head(const struct told *told)
         fail(told, "with a head that is not of its body");
 }
 
+/* Is what he gets of a run of another gateway? */
+static bool is_of_another(const struct told *told)
+{
+    const struct client *client = told->client;
+    const struct attempt *attempt = client->identity->attempts;
+    return client->world->plan.gateways > 1 && attempt != NULL &&
+           attempt->life == client->identity->life &&
+           attempt->holder != client->process->store.holder;
+}
+
 static void check_what(const struct told *told)
 {
     uint64_t token = told->client->flow->attempt.token;
@@ -251,6 +265,7 @@ static void check_what(const struct told *told)
     check_safe(told, token);
     check_delay(told);
     world->counts[COUNT_REPLAYS] += is_outcome(told, "replayed");
+    world->counts[COUNT_ELSEWHERE] += is_outcome(told, "replayed") && is_of_another(told);
 }
 
 /* Stopped is said of what is on record as such, and of nothing else. */
@@ -350,9 +365,8 @@ static void check_board(struct world *world, struct board *board)
         world_fail(world, "somebody is still listed as waiting");
 }
 
-/* Somebody has paused the route. */
-static bool is_held(const struct world *world, const struct process *process,
-                    const struct identity *identity)
+/* Somebody has paused the route: at each gateway that is up. */
+static bool is_held(const struct world *world, const struct identity *identity)
 {
     bool is_solo = span_equal(identity->scope, SPAN("solo"));
     struct span name = identity->undoes ? identity->scope
@@ -360,24 +374,35 @@ static bool is_held(const struct world *world, const struct process *process,
                                         : identity->owner;
     const struct route_policy *route = route_by_name(&world->conf->routes, name);
     gw_assert(route != NULL);
-    return (board_held_by(process->board, route) & (HELD_BY_ROUTE | HELD_BY_UPSTREAM)) != 0;
+    for (uint32_t p = 0; p < world->plan.gateways; p++) {
+        const struct process *process = world->processes[p];
+        if (process != NULL &&
+            (board_held_by(process->board, route) & (HELD_BY_ROUTE | HELD_BY_UPSTREAM)) == 0)
+            return false;
+    }
+    return true;
 }
 
-void check_quiet(struct world *world)
+void check_process_quiet(struct world *world, const struct process *process)
 {
-    struct process *process = world->processes[0];
-    gw_assert(process != NULL);
     for (uint32_t i = 0; i < SIM_WORKERS; i++)
         if (process->workers[i].flow_count != 0)
             world_fail(world, "%u flows of worker %u have never left",
                        process->workers[i].flow_count, i);
     for (uint32_t i = 0; i < SIM_CALLERS_MAX; i++)
-        if (world->callers[i] != NULL && world->callers[i]->flow != NULL)
+        if (world->callers[i] != NULL && world->callers[i]->process == process &&
+            world->callers[i]->flow != NULL)
             world_fail(world, "caller %llu was never answered",
                        (unsigned long long)world->callers[i]->id);
     check_board(world, process->board);
-    if (process->phase == PROCESS_DRAINS)
-        return; /* what it left in doubt is for the next life */
+}
+
+void check_quiet(struct world *world)
+{
+    for (uint32_t p = 0; p < world->plan.gateways; p++) {
+        gw_assert(world->processes[p] != NULL);
+        check_process_quiet(world, world->processes[p]);
+    }
     for (uint32_t i = 0; i < SIM_IDENTITIES; i++) {
         const struct identity *identity = &world->identities[i];
         if (identity->version_count == 0)
@@ -386,7 +411,7 @@ void check_quiet(struct world *world)
         if (receipt_is_leased(last->receipt.state))
             world_fail(world, "key %.*s is pending for ever", (int)identity->key.len,
                        identity->key.ptr);
-        if (last->receipt.state == RECEIPT_DEFERRED && !is_held(world, process, identity))
+        if (last->receipt.state == RECEIPT_DEFERRED && !is_held(world, identity))
             world_fail(world, "key %.*s was promised, and is never run", (int)identity->key.len,
                        identity->key.ptr);
     }

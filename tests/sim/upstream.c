@@ -127,6 +127,8 @@ static void bytes_leave(void *ctx)
         end_call(call, END_connect_timeout);
         return;
     }
+    if (call->attempt != NULL)
+        check_first_byte(world, call->attempt);
     bool stalls = draw_chance(world, world->plan.loss_per_mille / 10);
     call->bytes_out = stalls ? 1 + draw_below(world, bytes - 1) : bytes;
     world_say(world, "  bytes of attempt %llx leave%s", network_token(call),

@@ -6,7 +6,7 @@
 #include "gateway/sources/sources.h"
 
 #include "base/digest.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/bugs.h"
 
 #include <stdlib.h>
 
@@ -165,7 +165,7 @@ bool worker_timer_start(struct flow *flow, int64_t ms, void (*fire)(struct flow 
         timer->timer.ctx = timer;
     }
     timer->fire = fire;
-    timer_set(flow->worker->world, &timer->timer, ms);
+    timer_set(flow->worker->world, &timer->timer, bug_waits_for_nobody(flow, ms));
     return true;
 }
 
@@ -226,7 +226,7 @@ void worker_init(struct worker *worker, struct process *process, uint32_t index)
                               .process = process,
                               .index = index,
                               .conf = conf_ref(world->conf),
-                              .ports = {.clock = &world->clock,
+                              .ports = {.clock = &process->place->clock.clock,
                                         .store = &process->store,
                                         .board = process->board,
                                         .upstream = &sim_upstream_ops,

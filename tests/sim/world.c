@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WALL_START  1796083200000 /* 2026-12-01 */
-#define HOUR_MS     ((int64_t)3600 * 1000)
-#define STAMP_BYTES 32
-#define QUIET_STEPS 400000
-#define QUIET_MS    (HOUR_MS / 2)
+#define WALL_START    1796083200000 /* 2026-12-01 */
+#define HOUR_MS       ((int64_t)3600 * 1000)
+#define STAMP_BYTES   32
+#define QUIET_STEPS   400000
+#define QUIET_MS      (HOUR_MS / 2)
+#define QUIET_LIFE_MS (HOUR_MS / 10) /* of one operation: who died is back by then */
 
 /* The product's ports for time and chance have no context. Set while a story is told. */
 static struct world *the_world;
@@ -119,9 +120,16 @@ void gw_log_text(enum gw_log_level level, const char *event, const char *fmt, ..
 
 /* ---- trouble ---- */
 
+struct process *world_any_process(struct world *world)
+{
+    if (world->plan.gateways == 1)
+        return world->processes[0];
+    return world->processes[draw_below(world, world->plan.gateways)];
+}
+
 static void stop_worker(struct world *world)
 {
-    struct process *process = world->processes[0];
+    struct process *process = world_any_process(world);
     if (process == NULL)
         return;
     struct worker *worker = &process->workers[draw_below(world, SIM_WORKERS)];
@@ -135,9 +143,9 @@ static void trouble(void *ctx)
 {
     struct world *world = ctx;
     const struct plan *plan = &world->plan;
-    struct process *process = world->processes[0];
     if (world->is_winding_down)
         return;
+    struct process *process = world_any_process(world);
     uint64_t kind = draw_below(world, 100);
     if (kind < 55) {
         operator_acts(world);
@@ -153,13 +161,16 @@ static void trouble(void *ctx)
                   (long long)(world->sick_until - world->ticks));
     } else if (kind < 87 && plan->drains && process != NULL && process->phase == PROCESS_SERVES) {
         process_drain(process);
+    } else if (kind >= 87 && plan->gateways > 1) {
+        shared_trouble(world);
     }
     timer_set(world, &world->chaos_timer, draw_between(world, 0, plan->chaos_gap_ms));
 }
 
 static void starts(void *ctx)
 {
-    process_start(ctx);
+    struct place *place = ctx;
+    process_start(place->world, place);
 }
 
 /* ---- from the seed to the end ---- */
@@ -182,6 +193,11 @@ static int64_t clock_wall(struct gw_clock *clock)
     return world_wall(world_now());
 }
 
+static int64_t clock_wall_here(struct gw_clock *clock)
+{
+    return world_wall(world_now()) + ((const struct process_clock *)clock)->skew_ms;
+}
+
 static int64_t clock_ticks(struct gw_clock *clock)
 {
     (void)clock;
@@ -199,6 +215,21 @@ static void name_identities(struct world *world)
                 (struct identity){.owner = owners[space], .scope = scopes[space], .key = keys[key]};
 }
 
+static void make_places(struct world *world)
+{
+    for (uint32_t i = 0; i < world->plan.gateways; i++) {
+        struct place *place = &world->places[i];
+        *place = (struct place){
+            .world = world,
+            .index = i,
+            .clock = {.clock = {.wall_ms = clock_wall_here, .ticks_ms = clock_ticks}},
+            .start_timer = {.fire = starts, .ctx = place}};
+        if (world->plan.skew_ms > 0)
+            place->clock.skew_ms =
+                draw_chance(world, 500) ? world->plan.skew_ms : -world->plan.skew_ms;
+    }
+}
+
 static bool world_init(struct world *world, const struct world_options *options)
 {
     struct gw_error err = {0};
@@ -210,7 +241,7 @@ static bool world_init(struct world *world, const struct world_options *options)
     plant_seed(world);
     plan_draw(world);
     name_identities(world);
-    world->wall_high = world_wall(world);
+    world->wall_high = world_wall(world) + world->plan.skew_ms;
     world->conf = plan_conf(&world->plan, &err);
     if (world->conf == NULL) {
         world_fail(world, "the configuration is refused: %s", err.text);
@@ -221,34 +252,38 @@ static bool world_init(struct world *world, const struct world_options *options)
         return false;
     world->arrival_timer = (struct sim_timer){.fire = caller_arrives, .ctx = world};
     world->chaos_timer = (struct sim_timer){.fire = trouble, .ctx = world};
-    world->start_timer = (struct sim_timer){.fire = starts, .ctx = world};
-    timer_set(world, &world->start_timer, 0);
+    make_places(world);
+    timer_set(world, &world->places[0].start_timer, 0);
     timer_set(world, &world->arrival_timer, 10);
-    timer_set(world, &world->chaos_timer, 1000);
+    if (!options->is_one_life)
+        timer_set(world, &world->chaos_timer, 1000);
+    for (uint32_t i = 1; i < world->plan.gateways; i++)
+        timer_set(world, &world->places[i].start_timer, draw_delay(world, 10000));
     return true;
 }
 
 /* What follows every step: nothing of the dead is left, and a crash may come. */
 static void after_step(struct world *world)
 {
-    struct process *process = world->processes[0];
     world->step++;
-    if (process == NULL)
-        return;
-    for (uint32_t i = 0; i < SIM_WORKERS; i++)
-        worker_bury_the_dead(&process->workers[i]);
+    for (uint32_t p = 0; p < world->plan.gateways; p++)
+        for (uint32_t i = 0; world->processes[p] != NULL && i < SIM_WORKERS; i++)
+            worker_bury_the_dead(&world->processes[p]->workers[i]);
     operator_bury(world);
-    process_look(world, process);
-    process = world->processes[0];
-    if (process != NULL && !world->is_winding_down &&
-        draw_below(world, 10000) < world->plan.crash_per_10000)
-        process_crash(world, process);
+    for (uint32_t p = 0; p < world->plan.gateways; p++)
+        if (world->processes[p] != NULL)
+            process_look(world, world->processes[p]);
+    for (uint32_t p = 0; p < world->plan.gateways; p++)
+        if (world->processes[p] != NULL && !world->is_winding_down &&
+            draw_below(world, 10000) < world->plan.crash_per_10000)
+            process_crash(world, world->processes[p]);
+    struct process *doomed = world->processes[world->options.crash_place];
+    if (world->step == world->options.crash_at && doomed != NULL)
+        process_crash(world, doomed);
 }
 
-/* A question of the gateway's own is under way: they end, but not at a given moment. */
-static bool is_asking(const struct world *world)
+static bool process_asks(const struct process *process)
 {
-    const struct process *process = world->processes[0];
     for (uint32_t i = 0; process != NULL && i < SIM_WORKERS; i++)
         for (const struct flow *f = process->workers[i].flows; f != NULL; f = f->older)
             if (f->source == FLOW_FROM_PROBE || f->source == FLOW_FROM_DEFERRED)
@@ -256,14 +291,31 @@ static bool is_asking(const struct world *world)
     return false;
 }
 
+/* A question of the gateway's own is under way: they end, but not at a given moment. */
+static bool is_asking(const struct world *world)
+{
+    for (uint32_t p = 0; p < world->plan.gateways; p++)
+        if (process_asks(world->processes[p]))
+            return true;
+    return false;
+}
+
+static bool all_serve(const struct world *world)
+{
+    for (uint32_t p = 0; p < world->plan.gateways; p++)
+        if (world->processes[p] == NULL || world->processes[p]->phase != PROCESS_SERVES)
+            return false;
+    return true;
+}
+
 /* No new trouble and no new callers: everything must come to its end by itself. */
 static void wind_down(struct world *world)
 {
-    int64_t until = world->ticks + QUIET_MS;
+    int64_t until = world->ticks + (world->options.is_one_life ? QUIET_LIFE_MS : QUIET_MS);
     world->is_winding_down = true;
     world->sick_until = 0;
     /* A clock that was set back would keep a lease alive for hours. */
-    world_step_clock(world, world->wall_high - world_wall(world));
+    world_step_clock(world, world->wall_high - world->plan.skew_ms - world_wall(world));
     world_say(world, "the story comes to its end");
     for (uint32_t i = 0; i < QUIET_STEPS && !world->has_failed; i++) {
         if (world->ticks >= until && !is_asking(world))
@@ -272,11 +324,12 @@ static void wind_down(struct world *world)
             break;
         after_step(world);
     }
-    if (!world->has_failed &&
-        (world->processes[0] == NULL || world->processes[0]->phase != PROCESS_SERVES))
+    if (!world->has_failed && !all_serve(world))
         world_fail(world, "the gateway does not come back");
     if (!world->has_failed)
         check_quiet(world);
+    if (!world->has_failed && world->options.is_one_life)
+        life_check_end(world);
 }
 
 bool world_run(struct world *world, const struct world_options *options)
@@ -293,8 +346,9 @@ bool world_run(struct world *world, const struct world_options *options)
 void world_fini(struct world *world)
 {
     world->is_winding_down = true;
-    if (world->processes[0] != NULL)
-        process_free(world->processes[0]);
+    for (uint32_t p = 0; p < world->plan.gateways; p++)
+        if (world->processes[p] != NULL)
+            process_free(world->processes[p]);
     upstream_free_all(world);
     check_free(world);
     disk_close(world);
