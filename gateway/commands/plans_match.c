@@ -107,6 +107,8 @@ static int take_entry(struct match *match, const json_t *operation)
     }
     memcpy(entry->id, id.ptr, id.len);
     entry->version = (uint32_t)words_number(operation, "version");
+    if (!gw_rfc3339_parse(words_of(operation, "created_at"), &entry->created_ms))
+        entry->created_ms = 1; /* since ever */
     entry->is_contradicted = words_is_true(operation, "contradicted");
     struct span label = words_of(labels, options_value(match->options, "--label"));
     if (!arena_copy(match->arena, label, &entry->label) ||

@@ -30,6 +30,17 @@ struct match_reading {
 /* false: out of memory. */
 bool match_read(struct arena *arena, struct span text, struct match_reading *ret);
 
+/* ---- plans_match_date.c ---- */
+#define MATCH_DATES_MAX 8
+/* What the dates of a column look like. */
+struct match_dates {
+    uint32_t forms[MATCH_DATES_MAX], count;
+    bool is_full; /* there are more */
+};
+void match_dates_add(struct match_dates *dates, struct span text);
+/* May a spreadsheet have taken `text` for a date, and shown it as one of these? */
+bool match_dates_hide(const struct match_dates *dates, struct span text);
+
 /* ---- plans_match_index.c ---- */
 struct match_value {
     struct span text;
@@ -48,6 +59,7 @@ struct match_file {
     struct match_value *values; /* sorted by text, then by line */
     uint32_t count;
     uint32_t blank; /* records without a value that can be compared */
+    struct match_dates dates;
     struct match_index spelled, rounded;
     struct match_index parted; /* in no order */
     uint64_t lengths;          /* bit n: a key has n bytes */
@@ -89,6 +101,7 @@ enum match_kind {
 struct match_entry {
     char id[32];
     uint32_t version;
+    int64_t created_ms;
     struct span label; /* empty: it bears none */
     struct span route;
     uint32_t line;   /* in the file; 0: in none */
@@ -126,6 +139,11 @@ int match_no_memory(void);
 /* ---- plans_match_judge.c ---- */
 /* Gives each entry its kind. -1: it is done; else the exit code, and why was said. */
 int match_judge(struct match *match);
+
+/* ---- plans_match_known.c ---- */
+/* Is something that is known to have run missing in the list? Then match->doubt says so.
+ * Asks for what completed since the first of those that are not there. -1: it is done. */
+int match_look_for_known(struct match *match);
 
 /* ---- plans_match_print.c ---- */
 /* -1: it could be printed. */

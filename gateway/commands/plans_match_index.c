@@ -73,6 +73,7 @@ bool match_index_build(struct match_file *file)
         if (!match_read(file->arena, file->values[i].text, &reading))
             return false;
         file->blank += reading.is_blank;
+        match_dates_add(&file->dates, file->values[i].text);
         add_keys(file, &file->values[i], &reading);
     }
     sort(file->spelled.keys, file->spelled.count, sizeof(struct match_key), compare_keys);

@@ -55,6 +55,8 @@ static int judge(struct match *match, struct match_entry *entry)
         set_unclear(entry, "another spelling? the file has a part of it, or it rounded");
     else if (found == 0 && (reading.is_blank || reading.is_lossy))
         set_unclear(entry, "its label has characters of which spellings cannot be told apart");
+    else if (found == 0 && match_dates_hide(&match->file.dates, entry->label))
+        set_unclear(entry, "another spelling? a spreadsheet may have made a date of it");
     else if (entry->is_contradicted && entry->kind != MATCH_TWICE)
         set_unclear(entry, "there is evidence against a verdict already");
     return -1;
@@ -181,7 +183,7 @@ static int look_for_doubt(struct match *match)
     if (!fits)
         match->doubt = "nothing in the column is of any operation: is it the right one, and the "
                        "right label?";
-    return -1;
+    return match->doubt == NULL && match->complete_ms != 0 ? match_look_for_known(match) : -1;
 }
 
 /* Not there: is the file complete past the time at which it could still arrive? */

@@ -244,6 +244,20 @@ class Spelling(MatchCase):
                              ("ORD-000017", ["17", "ord17", "ORD-17"])):
             self.check_unclear(label, cells)
 
+    def test_numbers_that_spreadsheets_take_for_dates(self):
+        """What was shown as a date may be any number that looks like one."""
+        for label, cells in (("3-12", ["12-Mar", "03-Dec", "2026-12-03", "12/03/2026", "3.12."]),
+                             ("2026-1", ["Jan-26", "01/01/2026"]), ("MAR1", ["01-Mar", "1-mrz", "1. M\u00e4rz"]),
+                             ("3-12-26", ["2026-12-03"]), ("1/2", ["01-ene", "1-Feb"])):
+            lost = self.lose_order("k-" + label, label)
+            for cell in cells:
+                with self.subTest(label=label, cell=cell):
+                    found = self.judge([cell])
+                    self.assertIn(lost, self.ids(found, "unclear"), found)
+        lost = [self.lose_order("n-" + label, label) for label in ("26-0042", "A-3-12", "40-50")]
+        found = self.judge(["12-Mar", "2026-12-03"])
+        self.assertEqual(self.ids(found, "not_found"), lost)
+
     def test_other_numbers_are_no_spelling(self):
         """The check can fail: what is another order leaves the first one not there."""
         lost = self.lose_order("k0", "7001")
@@ -358,6 +372,58 @@ class Doubt(MatchCase):
                                "order", env={"RECIBO_ADMIN": other.url})
                 self.assertEqual((ran.returncode, ran.stdout), (FAILED, ""))
                 self.assertIn("recibo: the gateway listed an operation without an id", ran.stderr)
+
+
+class Known(MatchCase):
+    """What is known to have run has to be in a list that is said to be complete."""
+
+    def setUp(self):
+        super().setUp()
+        self.lost = self.lose_order("k0", "7001")
+
+    def check(self, text, is_missing, *words):
+        found = self.match(text, "--complete-until", now_text(), *words,
+                           code=FAILED if is_missing else DONE)
+        self.assertEqual(self.ids(found, "unclear" if is_missing else "not_found"), [self.lost])
+        if is_missing:
+            self.assertIn(is_missing + " ran in that time", found["warnings"][0])
+        self.assertEqual(len(found["plans"]), 0 if is_missing else 1)
+
+    def test_one_is_missing(self):
+        """A list without an operation that ran is not the complete one."""
+        self.gateway.post("k1", {"order": "7002"})
+        other = self.gateway.post("k2", {"order": "7003"}).get("Idempotency-Operation")
+        self.check("ORDER_NO\n7002\n", other)
+        self.check("ORDER_NO\n7002\n7003\n", None)
+
+    def test_with_a_check_digit(self):
+        """A list that counts otherwise says of nothing that it is not there."""
+        other = self.gateway.post("k1", {"order": "7002"}).get("Idempotency-Operation")
+        self.gateway.post("k2", {"order": "70019"})
+        self.check("ORDER_NO\n70027\n70019\n", other)
+
+    def test_in_another_spelling(self):
+        """What is spelled otherwise is there."""
+        self.gateway.post("k1", {"order": "7002"})
+        self.gateway.post("k2", {"order": "7003"})
+        self.check("ORDER_NO\nORD-7002\n7003\n", None)
+
+    def test_what_need_not_be_there(self):
+        """Older, of another route, declined, settled, or without a number: no list owes it."""
+        self.gateway.post("k1", {"order": "7003"})
+        self.gateway.post("k2", {"order": "8000"}, path="/refunds")
+        self.gateway.post("k3", {"other": 1})
+        self.upstream.script(answer(422, body={"error": "no stock"}))
+        self.gateway.post("k4", {"order": "7004"})
+        self.check("ORDER_NO\n7003\n", None)
+
+    def test_before_the_first_of_them(self):
+        """Lists of the days of an outage need not have what came before."""
+        self.gateway.post("k1", {"order": "6000"})
+        again = self.lose_order("k5", "7009")
+        self.gateway.post("k6", {"order": "7010"})
+        found = self.match("ORDER_NO\n7001\n7010\n", "--complete-until", now_text())
+        self.assertEqual(self.ids(found, "not_found"), [again])
 
 
 class QuietMatch(MatchCase):
