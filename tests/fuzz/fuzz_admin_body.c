@@ -330,6 +330,18 @@ static void feed_query(struct call *call)
         call_audit(call);
 }
 
+/* Asked for what kind it is, and never for a row: call_submit() is above. */
+static struct store *open_store(void)
+{
+    struct store_options options;
+    struct store *store = NULL;
+    store_options_default(&options);
+    options.kind = "memory";
+    enum gw_status status = store_open(&options, &store, NULL);
+    gw_assert(status == GW_OK);
+    return store;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0 || size > CALL_BODY_BYTES_MAX)
@@ -342,7 +354,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     conf->routes = (struct route_table){.routes = &route, .count = 1};
     struct board *board = board_new(conf);
     gw_assert(board != NULL);
-    struct admin_options options = {.conf = conf, .board = board, .clock = gw_clock_system()};
+    struct store *store = open_store();
+    struct admin_options options = {
+        .conf = conf, .board = board, .store = store, .clock = gw_clock_system()};
     struct call call = {.tag_call = CALL_TAG,
                         .options = &options,
                         .admin = admin,
@@ -372,6 +386,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     }
     gw_buf_fini(&call.out);
+    store_close(store);
     arena_free(call.arena);
     board_free(board);
     free(admin);
