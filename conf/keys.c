@@ -67,12 +67,12 @@ static void load_header_name(struct loader *loader, const struct cursor *cursor,
 /* Which of name, pointer and of belong to the source. */
 static void check_parts(struct loader *loader, const struct cursor *cursor, enum key_from from)
 {
-    static const char *const words[] = {"header", "json", "form", "path", "all"};
-    const char *wanted[] = {"name", "pointer", "name", "name", "of"};
-    static const char *const keys[] = {"name", "pointer", "of"};
+    static const char *const words[] = {"header", "json", "form", "path", "all", "content"};
+    static const char *const wanted[] = {"name", "pointer", "name", "name", "of", "window"};
+    static const char *const keys[] = {"name", "pointer", "of", "window"};
     for (size_t i = 0; i < GW_COUNT(keys); i++) {
         if (field_child(cursor->row, span_str(keys[i])) == FIELD_NONE)
-            continue; /* a part of a composite has no `of` */
+            continue; /* a part of a composite has no `of` and no `window` */
         const struct yaml_node *node = yaml_member(cursor->node, span_str(keys[i]));
         bool is_wanted = strcmp(keys[i], wanted[from]) == 0;
         if (node != NULL && !is_wanted)
@@ -108,6 +108,7 @@ static void load_source(struct loader *loader, const struct cursor *cursor,
         break;
     case KEY_FROM_FORM:
     case KEY_FROM_ALL:
+    case KEY_FROM_CONTENT:
         break;
     }
 }
@@ -150,12 +151,57 @@ static void load_parts(struct loader *loader, const struct cursor *key, struct r
     }
 }
 
+/* What a caller could have said in a key, nobody says here. */
+static void check_content(struct loader *loader, const struct cursor *cursor,
+                          const struct cursor *key, const struct route_policy *route)
+{
+    static const char *const none[] = {"min", "max", "strict", "format", "pattern", "extra"};
+    char window[VALUE_TEXT_BYTES], retention[VALUE_TEXT_BYTES];
+    bool is_given = setting_get(key, "window").from == FROM_FILE;
+    for (size_t i = 0; i < GW_COUNT(none); i++)
+        if (setting_get(key, none[i]).from == FROM_FILE)
+            key_error(loader, key, none[i], "has no meaning for from: content");
+    if (setting_get(cursor, "on_expiry").from == FROM_FILE)
+        key_error(
+            loader, cursor, "on_expiry",
+            "has no meaning for key.from: content: after the window the same content is a new "
+            "operation");
+    if (route->scope_gateway)
+        key_error(loader, cursor, "scope",
+                  "gateway: a content key is of its route alone, since the target is a part of the "
+                  "content");
+    value_print(CONF_DURATION, route->key.window_ms, window);
+    value_print(CONF_DURATION, route->retention_ms, retention);
+    if (is_given && route->key.window_ms > route->retention_ms)
+        key_error(loader, key, "window",
+                  "%s: longer than retention %s, after which nothing is known of the content",
+                  window, retention);
+    if (is_given && !route->key.only_undelivered)
+        key_warning(loader, key, "from",
+                    "content: two requests of one owner that are alike are one operation for %s, "
+                    "also when both are meant; with only: undelivered the second one is a new "
+                    "operation once the answer to the first has arrived",
+                    window);
+}
+
+void validate_key(struct loader *loader, const struct cursor *cursor,
+                  const struct route_policy *route)
+{
+    struct cursor key = cursor_in(cursor, "key");
+    if (route->key.from == KEY_FROM_CONTENT)
+        check_content(loader, cursor, &key, route);
+    else if (setting_get(&key, "only").from == FROM_FILE)
+        key_error(loader, &key, "only", "needs from: content");
+}
+
 void load_key(struct loader *loader, const struct cursor *cursor, struct route_policy *route)
 {
     struct cursor key = cursor_in(cursor, "key");
     route->key.required = cursor_bool(&key, "required");
     load_grammar(loader, &key, &route->key.grammar);
     load_source(loader, &key, route, &route->key);
+    route->key.window_ms = cursor_number(&key, "window");
+    route->key.only_undelivered = setting_get(&key, "only").from == FROM_FILE;
     if (route->key.from == KEY_FROM_ALL)
         load_parts(loader, &key, route);
     /* A key in the content is known when the body is read, and then nothing streams any more. */

@@ -127,6 +127,9 @@ bool load_conditions(struct loader *loader, const struct yaml_node *node, struct
 void load_compensate(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_reconcile(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_key(struct loader *loader, const struct cursor *route, struct route_policy *ret);
+/* Against the rest of the route, when that is read. */
+void validate_key(struct loader *loader, const struct cursor *cursor,
+                  const struct route_policy *route);
 void load_local(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_fingerprint(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_labels(struct loader *loader, const struct cursor *route, struct route_policy *ret);

@@ -149,6 +149,13 @@ static void promise_again(const struct conf *conf, const struct route_policy *ro
         basis_line(out, "the probe does not find it (quiet time over)", "asserted, audited");
     put(out, "    ");
     size_t start = out->len;
+    if (route->key.from == KEY_FROM_CONTENT) {
+        put_duration(out, route->key.window_ms);
+        put(out, " have passed since it was told");
+        end_column(out, start);
+        put(out, "it is a new operation then\n");
+        return;
+    }
     put_duration(out, route->retention_ms + (route->rerun_on_expiry ? 0 : route->tombstone_ms));
     put(out, " have passed since the answer");
     end_column(out, start);
@@ -198,6 +205,15 @@ static void promise_completed_rules(const struct route_policy *route, struct gw_
 
 static void promise_kept(const struct route_policy *route, struct gw_buf *out)
 {
+    if (route->key.from == KEY_FROM_CONTENT) {
+        put(out, "  Answers are replayed for ");
+        put_duration(out, route->key.window_ms);
+        put(out, route->key.only_undelivered ? ", until one has arrived" : "");
+        put(out, "; after that the same content is a new operation. Receipts are kept for ");
+        put_duration(out, route->retention_ms);
+        put(out, ".\n");
+        return;
+    }
     put(out, "  Answers are replayed for ");
     put_duration(out, route->retention_ms);
     if (route->rerun_on_expiry) {
@@ -266,12 +282,17 @@ static void put_source(struct gw_buf *out, const struct key_source *source)
         }
         put(out, " together");
         break;
+    case KEY_FROM_CONTENT:
+        put(out, "the content itself: alike are what is compared, and of one owner");
+        break;
     }
 }
 
 void promise_key(const struct route_policy *route, struct gw_buf *out)
 {
     put_source(out, &route->key);
+    if (route->key.from == KEY_FROM_CONTENT)
+        return;
     (void)gw_buf_print(out, ", %u to %u bytes%s%s", route->key.grammar.bytes_min,
                        route->key.grammar.bytes_max, route->key.grammar.uuid ? ", a uuid" : "",
                        route->key.grammar.strict ? ", in quotes" : "");
@@ -314,7 +335,8 @@ void promise_owner(const struct conf_owner *owner, struct gw_buf *out)
 static void promise_sending(const struct conf *conf, const struct route_policy *route,
                             struct gw_buf *out)
 {
-    put(out, "\n  One key of one owner");
+    put(out, route->key.from == KEY_FROM_CONTENT ? "\n  One content of one owner"
+                                                 : "\n  One key of one owner");
     put(out, route->scope_gateway ? ", over all routes with scope: gateway, is sent to "
                                   : " is sent to ");
     put_span(out, route->upstream->name);

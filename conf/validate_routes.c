@@ -141,6 +141,7 @@ static void check_guarded(struct loader *loader, const struct cursor *cursor,
                   "GET, HEAD and OPTIONS change nothing and have no key; give them a pass route");
     check_times(loader, cursor, route);
     check_key(loader, cursor, route);
+    validate_key(loader, cursor, route);
     if (route_is_local(cursor)) {
         if (route->local != NULL)
             validate_local(loader, cursor, route);
@@ -182,8 +183,9 @@ static void check_observed(struct loader *loader, const struct cursor *cursor,
             loader, &match, "methods",
             "GET, HEAD and OPTIONS change nothing and have no key; they cannot be enforced");
     check_times(loader, cursor, route);
+    validate_key(loader, cursor, route);
     check_refused(loader, cursor, route);
-    check_key(loader, cursor, route);
+    validate_key(loader, cursor, route);
     if (!loader->conf->has_admin)
         key_warning(loader, cursor, "mode",
                     "observe: nobody can read what is seen; add admin with a token that has the "

@@ -79,6 +79,8 @@ void client_writable(evutil_socket_t fd, short what, void *ctx);
  * cannot be sent marks it broken, and it dies in a callback of its own. */
 void client_flush(struct client *client);
 bool client_is_flushed(const struct client *client);
+bool client_listens(const struct client *client);
+bool client_has_all(const struct client *client);
 bool client_send_reply(struct client *client, struct reply *reply);
 bool client_stream_write(struct client *client, struct span bytes);
 void client_stream_end(struct client *client, bool whole, bool close);

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -141,6 +144,27 @@ void client_writable(evutil_socket_t fd, short what, void *ctx)
         client_die(client);
     else if (client->state != CLIENT_DEAD && client_is_flushed(client))
         is_flushed(client);
+}
+
+static bool shows(const struct client *client, short events)
+{
+    struct pollfd look = {.fd = client->fd, .events = POLLRDHUP};
+    return poll(&look, 1, 0) < 0 || (look.revents & events) != 0;
+}
+
+bool client_listens(const struct client *client)
+{
+    return client->state != CLIENT_DEAD && !client->broken &&
+           !shows(client, POLLRDHUP | POLLHUP | POLLERR | POLLNVAL);
+}
+
+/* What has arrived and is not read when a program ends or closes resets the connection. */
+bool client_has_all(const struct client *client)
+{
+    int left = 0;
+    return client->state != CLIENT_DEAD && !client->broken && client_is_flushed(client) &&
+           !shows(client, POLLHUP | POLLERR | POLLNVAL) &&
+           ioctl(client->fd, SIOCOUTQ, &left) == 0 && left == 0;
 }
 
 bool client_send_reply(struct client *client, struct reply *reply)

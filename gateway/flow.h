@@ -64,6 +64,10 @@ struct client_ops {
     bool (*must_close)(const struct client *client);
     /* true: gone, in one way or another, before this returned. false: flow_resume() follows. */
     bool (*send)(struct client *client, struct reply *reply);
+    /* Is the caller there, and has he not shut his side? One who gave up has. */
+    bool (*listens)(const struct client *client);
+    /* Has all that was sent arrived at his end, and was not thrown away there? */
+    bool (*has_all)(const struct client *client);
     /* Streaming, for pass: see gateway/rooms/pass.c. Body pieces come to
      * flow->stream_events->body; false from write: wait for its writable. */
     void (*stream_body)(struct client *client);
@@ -192,6 +196,8 @@ struct flow {
     struct span challenge;      /* WWW-Authenticate */
     struct span compensate_at;  /* already-executed: where it can be taken back; empty: nowhere */
     bool replays;               /* the stored answer is the reply */
+    bool may_reach;             /* the caller was there when it was sent; of content keys */
+    uint8_t looks;              /* whether it has reached him */
     bool only_reads;            /* the claim could not be written: nothing new may run */
     bool was_looked_up;         /* the store knows of this key: safe_new_key may be told */
     bool no_new_key;            /* ... and an attempt may have run */

@@ -2,6 +2,8 @@
  * missing or a bad key means is said by whoever asks. */
 #include "gateway/key_read.h"
 
+#include "base/text.h"
+
 #define KEY_LINES_MAX 4 /* two are one too many; the rest makes no difference */
 
 enum key_verdict key_read_header(struct flow *flow, const struct key_source *source,
@@ -98,6 +100,13 @@ enum key_verdict key_read_content(struct flow *flow, const struct parsed_body *b
     const struct key_source *source = &flow->route->key;
     return source->from == KEY_FROM_ALL ? key_of_all(flow, body, ret_key, ret_fault)
                                         : key_read_part(flow, source, body, ret_key, ret_fault);
+}
+
+struct span key_of_print(struct flow *flow)
+{
+    char digits[2 * sizeof(flow->print.bytes) + 1];
+    gw_hex(flow->print.bytes, sizeof(flow->print.bytes), digits);
+    return arena_print(flow->arena, "%s", digits); /* who claims it asks whether it is whole */
 }
 
 bool key_is_left_out(const struct flow *flow)

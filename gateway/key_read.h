@@ -13,6 +13,8 @@ GW_MUST_CHECK enum key_verdict key_read_header(struct flow *flow, const struct k
 /* From wherever the route takes it, the body parsed before. */
 GW_MUST_CHECK enum key_verdict key_read_content(struct flow *flow, const struct parsed_body *body,
                                                 struct span *ret_key, struct key_fault *ret_fault);
+/* Of a content key, the fingerprint computed before: its 64 hex digits. */
+struct span key_of_print(struct flow *flow);
 /* One part of a composite, or the whole of a single source. */
 GW_MUST_CHECK enum key_verdict key_read_part(struct flow *flow, const struct key_source *source,
                                              const struct parsed_body *body, struct span *ret_key,

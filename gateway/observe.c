@@ -233,12 +233,15 @@ static bool look_at_content(struct flow *flow, struct observation *seen)
     }
     if (problem != PROBLEM_NONE)
         return true;
-    if (flow->route->key.from != KEY_FROM_HEADER)
+    bool is_by_content = flow->route->key.from == KEY_FROM_CONTENT;
+    if (flow->route->key.from != KEY_FROM_HEADER && !is_by_content)
         take_key_verdict(flow, key_read_content(flow, &body, &flow->key, &fault), &fault);
     if (observer->fault.len > 0 && !observer->key_is_missing)
         return true;
     if (!print_compute(flow, &body))
         return false;
+    if (is_by_content)
+        flow->key = key_of_print(flow);
     seen->print = flow->print;
     seen->members = flow->members;
     return true;

@@ -132,6 +132,14 @@ bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer, bool 
     return flow_submit(flow);
 }
 
+bool receipts_set_aside(struct flow *flow)
+{
+    flow->op.kind = STORE_ASIDE;
+    flow->op.in.aside.id = flow->row.id;
+    flow->op.in.aside.expect_version = flow->row.receipt.version;
+    return flow_submit(flow);
+}
+
 bool receipts_look_up(struct flow *flow)
 {
     flow->op.kind = STORE_LOOKUP;

@@ -68,6 +68,8 @@ bool receipts_is_in_doubt(struct flow *flow);
 bool receipts_advance(struct flow *flow, uint32_t expect, bool set_answer,
                       bool set_request) GW_MUST_CHECK;
 /* Fills flow->op with a look-up of the flow's identity and submits it. */
+/* flow->row is over, and its key is free for the next operation of the same content. */
+bool receipts_set_aside(struct flow *flow) GW_MUST_CHECK;
 bool receipts_look_up(struct flow *flow) GW_MUST_CHECK;
 /* flow->row is on record: says so; what came in doubt is a warning. */
 void receipts_log_move(const struct flow *flow, enum receipt_event_kind event);

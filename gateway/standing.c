@@ -2,6 +2,7 @@
 #include "gateway/standing.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -57,13 +58,14 @@ enum gw_status standing_pauses(struct store *store, struct board *board, struct 
 /* ---- receipts and routes ---- */
 
 /* What stands between a row and its repeat. */
-enum loss { LOSS_NONE, LOSS_LOCAL, LOSS_ROUTE, LOSS_TARGET, LOSS_SCOPE, LOSS_OWNER };
+enum loss { LOSS_NONE, LOSS_LOCAL, LOSS_ROUTE, LOSS_TARGET, LOSS_SCOPE, LOSS_CONTENT, LOSS_OWNER };
 static const char *const loss_words[] = {
     [LOSS_NONE] = "",
     [LOSS_LOCAL] = "its effects are local now",
     [LOSS_ROUTE] = "no enforced route has this name",
     [LOSS_TARGET] = "its requests lead to another route, or to none that is enforced",
     [LOSS_SCOPE] = "its keys had another scope",
+    [LOSS_CONTENT] = "key.from: content is new or gone, or compares otherwise",
     [LOSS_OWNER] = "its owner is none of those who can call",
 };
 
@@ -123,6 +125,17 @@ static bool make_work(struct judgement *judgement, size_t len)
     return true;
 }
 
+/* Is its key its fingerprint, made as this route makes it? */
+static bool has_key_of(const struct store_row *row, const struct route_policy *route)
+{
+    char digits[2 * sizeof(row->print.bytes) + 1];
+    gw_hex(row->print.bytes, sizeof(row->print.bytes), digits);
+    bool is_by_content = route->key.from == KEY_FROM_CONTENT;
+    if (span_equal(row->key, span_str(digits)) != is_by_content)
+        return false;
+    return !is_by_content || span_equal(row->print_mode, route->fingerprint.mode_text);
+}
+
 /* Would a repeat find this row? It is looked for as a request is: by its target. */
 static enum gw_status find_loss(struct judgement *judgement, const struct store_row *row,
                                 enum loss *ret_loss)
@@ -145,6 +158,10 @@ static enum gw_status find_loss(struct judgement *judgement, const struct store_
         return GW_OK;
     if (!span_equal(row->scope, route_scope(match.route))) {
         *ret_loss = span_equal(match.route->name, row->route) ? LOSS_SCOPE : LOSS_TARGET;
+        return GW_OK;
+    }
+    if (!has_key_of(row, match.route)) {
+        *ret_loss = LOSS_CONTENT;
         return GW_OK;
     }
     bool is_known = has_owner(&conf->owners[match.route->owner_index], row->owner);

@@ -6,6 +6,7 @@ static const char *const verdict_names[ADMIT_VERDICT_COUNT] = {
     [ADMIT_RUN] = "run",
     [ADMIT_RERUN] = "rerun",
     [ADMIT_RENEW] = "renew",
+    [ADMIT_NEXT] = "next",
     [ADMIT_DEFER] = "defer",
     [ADMIT_NEAR] = "near",
     [ADMIT_RESEND] = "resend",
@@ -33,6 +34,7 @@ static enum row_age row_age(const struct receipt *seen, int64_t tombstone_ms, in
 static enum admit_verdict by_gate(enum admit_verdict would_run, enum admit_gate gate);
 static enum admit_verdict start(enum admit_verdict would_run, const struct admit_facts *facts);
 static enum admit_verdict by_budget(const struct admit_facts *facts);
+static bool is_past_window(const struct route_policy *route, const struct admit_facts *facts);
 static enum admit_verdict compare(const struct route_policy *route,
                                   const struct admit_facts *facts);
 static enum admit_verdict by_state(const struct admit_facts *facts);
@@ -46,8 +48,11 @@ enum admit_verdict admit(const struct route_policy *route, const struct admit_fa
     gw_assert(facts->print != NULL && facts->seen_print != NULL);
 
     const enum row_age age = row_age(seen, route->tombstone_ms, facts->now_ms);
-    if (age == ROW_GONE || (age == ROW_EXPIRED && route->rerun_on_expiry))
+    const bool is_by_content = route->key.from == KEY_FROM_CONTENT;
+    if (age == ROW_GONE || (age == ROW_EXPIRED && (route->rerun_on_expiry || is_by_content)))
         return by_gate(ADMIT_RENEW, facts->gate);
+    if (is_by_content && is_past_window(route, facts))
+        return by_gate(ADMIT_NEXT, facts->gate);
     if (facts->lease_is_dead && receipt_is_leased(seen->state))
         return ADMIT_LAPSED;
     const enum admit_verdict difference = compare(route, facts);
@@ -88,6 +93,18 @@ static enum row_age row_age(const struct receipt *seen, int64_t tombstone_ms, in
         break;
     }
     return ROW_LIVE; /* a doubt, a lease and a promise outlive every window */
+}
+
+/* Of what is over alone: a doubt, a lease and a promise outlive every window. A caller who
+ * was left in doubt asks until he is told, however long that takes: what nobody was told
+ * has begun no window. */
+static bool is_past_window(const struct route_policy *route, const struct admit_facts *facts)
+{
+    const struct receipt *seen = facts->seen;
+    const bool is_told = seen->state == RECEIPT_COMPLETED && (seen->marks & RECEIPT_CONSUMED) != 0;
+    if (!is_told && seen->state != RECEIPT_CANCELLED)
+        return false;
+    return facts->now_ms - facts->updated_ms >= route->key.window_ms;
 }
 
 /* What is accepted for later waits in no place in flight. */

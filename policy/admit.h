@@ -15,6 +15,7 @@ enum admit_verdict {
     ADMIT_RUN,         /* no row (any more): take the key and forward */
     ADMIT_RERUN,       /* the row is RELEASED: claim it again, same operation */
     ADMIT_RENEW,       /* the row's time is over: claim it as a new operation */
+    ADMIT_NEXT,        /* the window of a content key is over: set the row aside, then RUN */
     ADMIT_DEFER,       /* as RUN or RERUN, but it is accepted for later: 202 */
     ADMIT_NEAR,        /* as RERUN, but only after a short wait */
     ADMIT_RESEND,      /* unknown, and the upstream deduplicates: send it again */
@@ -48,6 +49,7 @@ struct admit_facts {
     bool answer_kept;       /* the row has an answer that can be replayed */
     bool defers;            /* the route accepts for later, and this caller agrees */
     bool may_resend;        /* the upstream still remembers the key of the row */
+    int64_t updated_ms;     /* when the row came to what it is; of content keys */
     enum retry_gate budget; /* may a free row be tried now? */
     enum admit_gate gate;
     int64_t now_ms;

@@ -32,7 +32,8 @@ enum receipt_mark {
     RECEIPT_PROMISED = 1 << 1,     /* answered 202: may never be lost */
     RECEIPT_RESENT = 1 << 2,       /* an earlier attempt is still in doubt */
     RECEIPT_SETTLED = 1 << 3,      /* an operator's verdict */
-    RECEIPT_CONSUMED = 1 << 4,     /* ... that a caller has been told, or a new claim built on */
+    RECEIPT_CONSUMED = 1 << 4,     /* ... that a caller has been told, or a new claim built on;
+                                    * of content keys: any outcome that a caller was told */
     RECEIPT_CONTRADICTED = 1 << 5, /* evidence against a verdict */
     RECEIPT_MARKS_ALL = (1 << 6) - 1,
 };

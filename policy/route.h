@@ -53,7 +53,14 @@ struct route_segment {
 };
 
 /* ---- where the key comes from (SPEC 2) ---- */
-enum key_from { KEY_FROM_HEADER, KEY_FROM_JSON, KEY_FROM_FORM, KEY_FROM_PATH, KEY_FROM_ALL };
+enum key_from {
+    KEY_FROM_HEADER,
+    KEY_FROM_JSON,
+    KEY_FROM_FORM,
+    KEY_FROM_PATH,
+    KEY_FROM_ALL,
+    KEY_FROM_CONTENT, /* the fingerprint is the key (ADR 0020) */
+};
 struct key_grammar {
     uint32_t bytes_min, bytes_max; /* after unquoting; default 1..255 (KEY-9) */
     bool strict;                   /* only the quoted form (KEY-22) */
@@ -69,6 +76,9 @@ struct key_source {
     struct key_grammar grammar;
     const struct key_source *parts; /* KEY_FROM_ALL: two or more, none of them ALL */
     uint32_t part_count;
+    /* KEY_FROM_CONTENT: how long after its outcome the same content is the same operation, */
+    int64_t window_ms;
+    bool only_undelivered; /* ... and only until its answer has reached its caller */
 };
 
 struct fingerprint_policy {

@@ -9,7 +9,7 @@ bool op_writes(const struct store_op *op)
 {
     return op->kind == STORE_CLAIM || op->kind == STORE_ADVANCE || op->kind == STORE_TOUCH ||
            op->kind == STORE_PAUSE || op->kind == STORE_NOTE || op->kind == STORE_PLAN_SET ||
-           op->kind == STORE_OBSERVE || op->kind == STORE_LOCAL;
+           op->kind == STORE_OBSERVE || op->kind == STORE_LOCAL || op->kind == STORE_ASIDE;
 }
 
 enum gw_status op_no_memory(struct gw_error *err)
@@ -531,6 +531,8 @@ enum gw_status apply_op(struct store_backend *backend, struct store_op *op, stru
         return apply_plan_get(backend, op, err);
     case STORE_OBSERVE:
         return apply_observe(backend, op, err);
+    case STORE_ASIDE:
+        return apply_aside(backend, op, err);
     case STORE_LOCAL:
         return apply_local(backend, op, err);
     case STORE_OP_COUNT:

@@ -38,6 +38,10 @@ enum gw_status op_read_holder(struct store_backend *backend, struct store_op *op
 enum gw_status apply_local(struct store_backend *backend, struct store_op *op,
                            struct gw_error *err);
 
+/* apply_aside.c */
+enum gw_status apply_aside(struct store_backend *backend, struct store_op *op,
+                           struct gw_error *err);
+
 /* apply_plan.c */
 enum gw_status apply_plan_set(struct store_backend *backend, struct store_op *op,
                               struct gw_error *err);

@@ -107,7 +107,8 @@ static enum gw_status memory_update(struct store_backend *backend, const struct 
     size_t slot = memory_index_by_id(m, change->row->id);
     gw_assert(slot != MEMORY_NO_SLOT);
     const struct memory_row *old = m->slots[slot];
-    struct store_row next = *change->row;
+    struct store_row next = *change->row; /* with set_identity its chain is left by itself: nobody
+                                           * looks for what was set aside by its identity */
     if (!change->set_answer)
         next.answer = old->row.answer;
     if (!change->set_request)

@@ -232,6 +232,17 @@ static enum gw_status update_labels(struct sqlite_store *s, const struct row_cha
                            : status;
 }
 
+static enum gw_status rename_row(struct sqlite_store *s, const struct store_row *row,
+                                 struct gw_error *err)
+{
+    sqlite3_stmt *statement = s->statements[SQL_RENAME];
+    sqlite_bind_int(statement, 1, row->id);
+    sqlite_bind_bytes(statement, 2,
+                      span_of((const char *)row->identity.bytes, sizeof(row->identity.bytes)));
+    sqlite_bind_bytes(statement, 3, row->key);
+    return sqlite_run(s, SQL_RENAME, "writing a key to", err);
+}
+
 enum gw_status sqlite_update(struct store_backend *backend, const struct row_change *change,
                              struct gw_error *err)
 {
@@ -249,6 +260,8 @@ enum gw_status sqlite_update(struct store_backend *backend, const struct row_cha
         gw_assert(sqlite3_changes(s->db) == 1);
     if (status == GW_OK)
         status = update_labels(s, change, err);
+    if (status == GW_OK && change->set_identity)
+        status = rename_row(s, row, err);
     /* A row that has no answer and gets none is left alone. */
     if (status == GW_OK && change->set_answer && (row->answer_kept || change->old->answer_kept))
         status = set_body(s, SQL_SET_ANSWER, row->id, row->answer, err);

@@ -36,6 +36,9 @@ enum store_op_kind {
                      * counts twice: what fails is lost, never repeated */
     STORE_OBSERVED, /* in.observed: a page of it */
     STORE_LOCAL,    /* in.local: a claim, its effect and its answer, all or nothing */
+    STORE_ASIDE,    /* in.aside: compare-and-set; the identity is free again, and the row stays,
+                     * found by its operation id and in lists, under KEY/OPERATION_ID. Of what is
+                     * over alone, COMPLETED or CANCELLED, else STORE_STALE (ADR 0020) */
     STORE_OP_COUNT,
 };
 
@@ -214,6 +217,10 @@ struct store_op {
             int64_t id;
             int64_t now_ms;
         } touch;
+        struct {
+            int64_t id;
+            uint32_t expect_version;
+        } aside;
         struct {
             enum store_scan_kind kind;
             int64_t now_ms;

@@ -23,6 +23,7 @@ struct row_key {
 struct row_change {
     const struct store_row *old, *row;
     bool set_answer, set_request, set_kept;
+    bool set_identity; /* and the key; else both stay */
 };
 
 /* Which plans: the last STORE_PLANS_MAX, newest first, or one. */

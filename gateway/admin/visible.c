@@ -13,6 +13,8 @@ static const struct sight_row sight_rows[ADMIT_VERDICT_COUNT] = {
     [ADMIT_RUN] = {PROBLEM_NONE, "The next request with this key is sent to the upstream."},
     [ADMIT_RERUN] = {PROBLEM_NONE,
                      "The key is free: the next request with it is sent to the upstream."},
+    [ADMIT_NEXT] = {PROBLEM_NONE, "The window of its content is over: the next request with this "
+                                  "content is sent to the upstream as a new operation."},
     [ADMIT_RENEW] = {PROBLEM_NONE, "Its time is over: the next request with this key is sent to "
                                    "the upstream as a new operation."},
     [ADMIT_DEFER] = {PROBLEM_NONE, "It is told 202: the operation runs later."},
@@ -113,6 +115,7 @@ static enum admit_verdict ask(const struct call *call, const struct store_row *r
         .same_mode = span_equal(row->print_mode, route->fingerprint.mode_text),
         .lease_is_dead = row->lease_is_dead,
         .answer_kept = row->answer_kept,
+        .updated_ms = row->updated_ms,
         .gate = gate_of(call, route),
         .budget = pass,
         .may_resend = (row->receipt.marks & RECEIPT_CONTRADICTED) == 0 && pass == RETRY_OPEN &&
@@ -170,7 +173,7 @@ void visible_print_sight(struct json_writer *json, enum admit_verdict verdict,
     gw_assert(verdict < ADMIT_VERDICT_COUNT);
     const struct sight_row *sight = &sight_rows[verdict];
     bool is_sent = verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW ||
-                   verdict == ADMIT_NEAR || verdict == ADMIT_RESEND;
+                   verdict == ADMIT_NEXT || verdict == ADMIT_NEAR || verdict == ADMIT_RESEND;
     uint16_t status = sight->problem == PROBLEM_NONE ? 0 : problem_status(sight->problem);
     if (verdict == ADMIT_REPLAY)
         status = replayed_status;

@@ -159,6 +159,10 @@ static void put_key(struct flow *flow, const struct parsed_body *body, bool body
         (void)gw_buf_print(out, "lies in the body: give it with --body FILE\n");
         return;
     }
+    if (source->from == KEY_FROM_CONTENT) {
+        (void)gw_buf_print(out, "the fingerprint of this request\n");
+        return;
+    }
     if (source->from != KEY_FROM_HEADER && !body_is_good) {
         (void)gw_buf_print(out, "not read: the body is refused before\n");
         return;

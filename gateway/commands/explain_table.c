@@ -40,17 +40,56 @@ static void before_the_look_up(const struct conf *conf, const struct route_polic
     explain_row(out, "no or wrong credentials",
                 is_anybody ? "cannot happen: everybody is one owner"
                            : "401 or 403, no receipt, nothing sent");
+    bool is_by_content = route->key.from == KEY_FROM_CONTENT;
     explain_row(out, "key missing",
-                route->key.required ? "400 key-missing, no receipt, nothing sent"
-                                    : "passes unprotected, no receipt");
+                is_by_content         ? "cannot happen: the content is the key"
+                : route->key.required ? "400 key-missing, no receipt, nothing sent"
+                                      : "passes unprotected, no receipt");
     if (!route->key.required)
         explain_row(out, "key there, but empty", "400 key-missing, no receipt, nothing sent");
     bool takes_json = route->local != NULL && route->local->takes_json;
-    explain_row(out, "key badly written", "400 key-invalid, no receipt, nothing sent");
+    if (!is_by_content)
+        explain_row(out, "key badly written", "400 key-invalid, no receipt, nothing sent");
     explain_begin(out, "body too large, of another type or malformed");
     (void)gw_buf_print(
         out, "%s, no receipt, nothing sent\n",
         route->fingerprint.mode == FINGERPRINT_RAW && !takes_json ? "413" : "413, 415 or 400");
+}
+
+static void changed_repeats(const struct route_policy *route, struct gw_buf *out)
+{
+    if (route->key.from == KEY_FROM_CONTENT) {
+        explain_row(out, "repeat with another request", "another content: sent as its own");
+    } else if (route->replace_on_change) {
+        explain_row(out, "repeat with another request",
+                    "422 key-reused, in every state but released");
+        explain_row(out, "... of a released key",
+                    "sent: nothing ran before, the new request counts");
+    } else {
+        explain_row(out, "repeat with another request",
+                    "422 key-reused, of a released key as well");
+    }
+}
+
+static void local_repeats(const struct route_policy *route, struct gw_buf *out)
+{
+    bool is_by_content = route->key.from == KEY_FROM_CONTENT;
+    explain_begin(out, "repeat of a key with an effect");
+    (void)gw_buf_print(out, "replayed from the receipt for ");
+    explain_duration(is_by_content ? route->key.window_ms : route->retention_ms, out);
+    (void)gw_buf_print(out, "\n");
+    if (is_by_content) {
+        changed_repeats(route, out);
+        explain_row(out, "repeat after the window", "a new operation: one more row");
+        return;
+    }
+    explain_row(out, "repeat with another request", "422 key-reused");
+    explain_row(out, "repeat after retention",
+                route->rerun_on_expiry ? "a new operation: one more row" : "409 result-expired");
+    explain_begin(out, "repeat after the tombstone");
+    (void)gw_buf_print(out, "a new operation, ");
+    explain_duration(route->retention_ms + (route->rerun_on_expiry ? 0 : route->tombstone_ms), out);
+    (void)gw_buf_print(out, " after the first\n");
 }
 
 /* Where the effect is a row beside the receipt there is no sending, and no doubt. */
@@ -72,17 +111,7 @@ static void local_effect(const struct route_policy *route, struct gw_buf *out)
     (void)gw_buf_print(out, "503 effect-too-slow after ");
     explain_duration(route->local->time_max_ms, out);
     (void)gw_buf_print(out, ", nothing kept, the key is free\n");
-    explain_begin(out, "repeat of a key with an effect");
-    (void)gw_buf_print(out, "replayed from the receipt for ");
-    explain_duration(route->retention_ms, out);
-    (void)gw_buf_print(out, "\n");
-    explain_row(out, "repeat with another request", "422 key-reused");
-    explain_row(out, "repeat after retention",
-                route->rerun_on_expiry ? "a new operation: one more row" : "409 result-expired");
-    explain_begin(out, "repeat after the tombstone");
-    (void)gw_buf_print(out, "a new operation, ");
-    explain_duration(route->retention_ms + (route->rerun_on_expiry ? 0 : route->tombstone_ms), out);
-    (void)gw_buf_print(out, " after the first\n");
+    local_repeats(route, out);
     explain_row(out, "killed before the commit", "neither row is there; the repeat makes both");
     explain_row(out, "killed between commit and answer",
                 "both rows are there; the repeat is replayed");
@@ -92,39 +121,25 @@ static void local_effect(const struct route_policy *route, struct gw_buf *out)
     explain_row(out, "the store cannot write", "503 store-unavailable, nothing kept");
 }
 
-static void repeats(const struct route_policy *route, struct gw_buf *out)
+/* How long an answer is replayed, and what comes after. */
+static void replays(const struct route_policy *route, struct gw_buf *out)
 {
-    if (route->defer.when != DEFER_ALWAYS)
-        explain_row(out, "first use of the key",
-                    "sent once; the answer is recorded, then passed on");
+    bool is_by_content = route->key.from == KEY_FROM_CONTENT;
     explain_begin(out, "repeat, the answer is on record");
     (void)gw_buf_print(out, "replayed for ");
-    explain_duration(route->retention_ms, out);
+    explain_duration(is_by_content ? route->key.window_ms : route->retention_ms, out);
     (void)gw_buf_print(out, ", without %.*s\n", (int)route->upstream->name.len,
                        route->upstream->name.ptr);
-    explain_begin(out, "repeat, the first call is under way");
-    if (route->pending_wait_ms > 0) {
-        (void)gw_buf_print(out, "waits up to ");
-        explain_duration(route->pending_wait_ms, out);
-        (void)gw_buf_print(out, ", then 409 request-in-progress\n");
-    } else {
-        (void)gw_buf_print(out, "409 request-in-progress with Retry-After\n");
+    if (route->key.only_undelivered)
+        explain_row(out, "... and has reached its caller", "a new operation: sent");
+}
+
+static void late_repeats(const struct route_policy *route, struct gw_buf *out)
+{
+    if (route->key.from == KEY_FROM_CONTENT) {
+        explain_row(out, "repeat after the window", "a new operation: sent");
+        return;
     }
-    if (route->replace_on_change) {
-        explain_row(out, "repeat with another request",
-                    "422 key-reused, in every state but released");
-        explain_row(out, "... of a released key",
-                    "sent: nothing ran before, the new request counts");
-    } else {
-        explain_row(out, "repeat with another request",
-                    "422 key-reused, of a released key as well");
-    }
-    explain_row(out, "repeat, the outcome is unknown",
-                promise_resends(route)
-                    ? "sent again while the API knows the key, then 409 outcome-unknown"
-                    : "409 outcome-unknown; never sent again by itself");
-    explain_row(out, "repeat, answer too large to be kept",
-                "409 result-unavailable, with executed: true");
     explain_row(out, "repeat after retention",
                 route->rerun_on_expiry ? "a new operation: sent again" : "409 result-expired");
     explain_begin(out, "repeat after the tombstone");
@@ -133,6 +148,30 @@ static void repeats(const struct route_policy *route, struct gw_buf *out)
     (void)gw_buf_print(out, " + ");
     explain_duration(route->tombstone_ms, out);
     (void)gw_buf_print(out, " after the answer\n");
+}
+
+static void repeats(const struct route_policy *route, struct gw_buf *out)
+{
+    if (route->defer.when != DEFER_ALWAYS)
+        explain_row(out, "first use of the key",
+                    "sent once; the answer is recorded, then passed on");
+    replays(route, out);
+    explain_begin(out, "repeat, the first call is under way");
+    if (route->pending_wait_ms > 0) {
+        (void)gw_buf_print(out, "waits up to ");
+        explain_duration(route->pending_wait_ms, out);
+        (void)gw_buf_print(out, ", then 409 request-in-progress\n");
+    } else {
+        (void)gw_buf_print(out, "409 request-in-progress with Retry-After\n");
+    }
+    changed_repeats(route, out);
+    explain_row(out, "repeat, the outcome is unknown",
+                promise_resends(route)
+                    ? "sent again while the API knows the key, then 409 outcome-unknown"
+                    : "409 outcome-unknown; never sent again by itself");
+    explain_row(out, "repeat, answer too large to be kept",
+                "409 result-unavailable, with executed: true");
+    late_repeats(route, out);
 }
 
 static const char *const means[] = {

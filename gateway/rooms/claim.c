@@ -86,12 +86,14 @@ static enum flow_next forget_first(struct flow *flow)
     return claim_park(flow, CLAIM_FORGOTTEN, receipts_advance(flow, expect, true, true));
 }
 
-/* The verdict of an operator is about to be told: from now on it cannot be taken back. */
+/* The verdict of an operator is about to be told: from now on it cannot be taken back. And
+ * with whatever outcome is told first the window of a content key begins. */
 static bool must_be_marked(const struct flow *flow, enum admit_verdict verdict)
 {
     uint32_t marks = flow->row.receipt.marks;
     bool tells = verdict == ADMIT_REPLAY || verdict == ADMIT_UNAVAILABLE;
-    return tells && (marks & RECEIPT_SETTLED) != 0 && (marks & RECEIPT_CONSUMED) == 0;
+    bool matters = (marks & RECEIPT_SETTLED) != 0 || flow->route->key.from == KEY_FROM_CONTENT;
+    return tells && matters && (marks & RECEIPT_CONSUMED) == 0;
 }
 
 static enum flow_next mark_consumed(struct flow *flow)
@@ -229,6 +231,7 @@ static enum admit_verdict judge(struct flow *flow, bool is_there)
         facts.same_mode = span_equal(row->print_mode, flow->route->fingerprint.mode_text);
         facts.lease_is_dead = row_lease_is_over(row, facts.now_ms);
         facts.answer_kept = row->answer_kept;
+        facts.updated_ms = row->updated_ms;
         judge_attempts(flow, &facts);
     }
     return admit(flow->route, &facts);
@@ -278,6 +281,7 @@ static enum flow_next tell(struct flow *flow, enum admit_verdict verdict)
     case ADMIT_RUN:
     case ADMIT_RERUN:
     case ADMIT_RENEW:
+    case ADMIT_NEXT:
     case ADMIT_DEFER:
     case ADMIT_NEAR:
     case ADMIT_RESEND:
@@ -294,7 +298,8 @@ static enum flow_next tell(struct flow *flow, enum admit_verdict verdict)
 static bool begins(enum admit_verdict verdict)
 {
     return verdict == ADMIT_RUN || verdict == ADMIT_RERUN || verdict == ADMIT_RENEW ||
-           verdict == ADMIT_DEFER || verdict == ADMIT_NEAR || verdict == ADMIT_RESEND;
+           verdict == ADMIT_NEXT || verdict == ADMIT_DEFER || verdict == ADMIT_NEAR ||
+           verdict == ADMIT_RESEND;
 }
 
 /* May it be that somebody else is about to run it, so that a woken one stands back? */
@@ -314,6 +319,8 @@ static enum flow_next begin(struct flow *flow, enum admit_verdict verdict, bool 
         return next_promise(flow);
     if (verdict == ADMIT_RENEW)
         return forget_first(flow);
+    if (verdict == ADMIT_NEXT) /* and then as if there were none */
+        return claim_park(flow, CLAIM_FORGOTTEN, receipts_set_aside(flow));
     if (verdict == ADMIT_NEAR)
         return next_claim_ahead(flow);
     return verdict == ADMIT_RESEND ? next_resend(flow) : claim_again(flow);
@@ -352,6 +359,22 @@ static enum flow_next act(struct flow *flow, bool is_there)
     return runs ? begin(flow, verdict, is_there) : tell(flow, verdict);
 }
 
+/* What this flow has waited for may have been set aside, since the other caller has its
+ * answer: it is this one's answer, too. */
+static bool was_waited_for(const struct flow *flow)
+{
+    return flow->op.kind == STORE_LOOKUP && flow->waiting != NULL &&
+           flow->route->key.from == KEY_FROM_CONTENT && flow->row.operation_id[0] != '\0';
+}
+
+static enum flow_next look_aside(struct flow *flow)
+{
+    flow->op.kind = STORE_FIND;
+    flow->op.in.find.operation_id = span_str(flow->row.operation_id);
+    flow->op.in.find.load = LOAD_ANSWER;
+    return claim_park(flow, CLAIM_ASKED, flow_submit(flow));
+}
+
 static enum flow_next asked(struct flow *flow)
 {
     if (flow->op.out.status != GW_OK) {
@@ -371,7 +394,7 @@ static enum flow_next asked(struct flow *flow)
         flow->row = flow->op.out.rows[0];
         return act(flow, true);
     case STORE_NONE:
-        return act(flow, false);
+        return was_waited_for(flow) ? look_aside(flow) : act(flow, false);
     case STORE_STALE:
     case STORE_PAGE:
     case STORE_REFUSED:

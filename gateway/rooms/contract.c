@@ -6,13 +6,17 @@
 
 static void write_key(struct gw_buf *out, const struct key_source *key)
 {
-    static const char *const from[] = {"header", "json", "form", "path", "all"};
+    static const char *const from[] = {"header", "json", "form", "path", "all", "content"};
     /* A full buffer is seen at the end. */
     (void)gw_buf_print(out, ",\"key\":{\"from\":\"%s\",\"required\":%s", from[key->from],
                        key->required ? "true" : "false");
     if (key->from == KEY_FROM_JSON) {
         (void)gw_buf_print(out, ",\"pointer\":");
         gw_json_string(out, key->pointer.text);
+    } else if (key->from == KEY_FROM_CONTENT) {
+        (void)gw_buf_print(out, ",\"window_seconds\":%" PRId64 ",\"only_undelivered\":%s}",
+                           key->window_ms / 1000, key->only_undelivered ? "true" : "false");
+        return;
     } else if (key->from != KEY_FROM_ALL) {
         (void)gw_buf_print(out, ",\"name\":");
         gw_json_string(out, key->name);

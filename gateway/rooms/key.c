@@ -42,7 +42,7 @@ static enum flow_next look_at_body(struct flow *flow)
     enum problem problem = print_parse(flow, &body, &detail);
     if (problem != PROBLEM_NONE)
         return flow_refuse(flow, problem, detail);
-    if (route->key.from != KEY_FROM_HEADER) {
+    if (route->key.from != KEY_FROM_HEADER && route->key.from != KEY_FROM_CONTENT) {
         enum key_verdict verdict = key_read_content(flow, &body, &flow->key, &fault);
         if (verdict != KEY_OK)
             return refuse_key(flow, verdict, &fault);
@@ -52,6 +52,8 @@ static enum flow_next look_at_body(struct flow *flow)
         return flow_refuse(flow, problem, detail);
     if (!print_labels(flow, &body) || !print_evidence(flow, &body) || !print_compute(flow, &body))
         return flow_refuse(flow, PROBLEM_OVERLOADED, SPAN(""));
+    if (route->key.from == KEY_FROM_CONTENT)
+        flow->key = key_of_print(flow);
     flow->scope = route_scope(route);
     store_identity(flow->owner, flow->scope, flow->key, &flow->identity);
     return flow_go(flow, route->local != NULL ? FLOW_ROOM_local : FLOW_ROOM_claim);

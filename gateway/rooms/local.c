@@ -73,6 +73,8 @@ static bool complete(struct flow *flow)
     enum receipt_verdict verdict = receipt_step(&sent, &event, &flow->row.receipt);
     gw_assert(verdict == RECEIPT_MOVED);
     gw_assert(flow->row.receipt.state == RECEIPT_COMPLETED);
+    if (flow->route->key.from == KEY_FROM_CONTENT) /* as in the room record */
+        flow->row.receipt.marks |= RECEIPT_CONSUMED;
     flow->row.end = flow->attempt.end = END_answered;
     flow->row.status = flow->attempt.status = flow->route->local->status;
     flow->row.request = SPAN(""); /* there will be no doubt that it could throw light on */
@@ -192,6 +194,12 @@ static enum flow_next forget_first(struct flow *flow)
     return receipts_advance(flow, expect, true, true) ? FLOW_PARK : store_failed(flow);
 }
 
+static enum flow_next set_aside_first(struct flow *flow)
+{
+    flow->stage = LOCAL_FORGOTTEN;
+    return receipts_set_aside(flow) ? FLOW_PARK : store_failed(flow);
+}
+
 static enum flow_next run_again(struct flow *flow)
 {
     uint32_t expect = 0;
@@ -212,6 +220,7 @@ static enum admit_verdict judge(struct flow *flow)
         .same_mode = span_equal(row->print_mode, flow->route->fingerprint.mode_text),
         .lease_is_dead = row->lease_is_dead,
         .answer_kept = row->answer_kept,
+        .updated_ms = row->updated_ms,
         .gate = gate_of(flow),
         .now_ms = flow_now_ms(flow)};
     return admit(flow->route, &facts);
@@ -221,13 +230,15 @@ static enum admit_verdict judge(struct flow *flow)
 static enum flow_next held(struct flow *flow)
 {
     enum admit_verdict verdict = judge(flow);
-    bool runs = verdict == ADMIT_RENEW || verdict == ADMIT_RERUN;
+    bool runs = verdict == ADMIT_RENEW || verdict == ADMIT_NEXT || verdict == ADMIT_RERUN;
     if (!runs || ++flow->turns >= FLOW_TURNS_MAX)
         return leave_to_claim(flow);
     if (flow->only_reads)
         return store_failed(flow);
     if (flow->local->problem != PROBLEM_NONE)
         return refuse(flow, flow->local->problem, flow->local->detail);
+    if (verdict == ADMIT_NEXT)
+        return set_aside_first(flow);
     return verdict == ADMIT_RENEW ? forget_first(flow) : run_again(flow);
 }
 

@@ -163,6 +163,10 @@ static enum receipt_verdict step(struct flow *flow, bool *ret_set_answer, bool *
     flow->contradicts = flow->event == RECEIPT_EV_ANSWERED && is_against(cur.state);
     flow->settles = ends_a_doubt(flow, cur.state);
     flow->row.receipt = next;
+    /* The window of a content key begins when its outcome is told: by this flow, then. */
+    if (next.state == RECEIPT_COMPLETED && can_go_on(flow) &&
+        flow->route->key.from == KEY_FROM_CONTENT)
+        flow->row.receipt.marks |= RECEIPT_CONSUMED;
     flow->row.updated_ms = event.now_ms;
     flow->row.probe_due_ms = receipts_probe_due_ms(flow);
     if (flow->event == RECEIPT_EV_EXPIRE || flow->event == RECEIPT_EV_FORGET) {

@@ -2,11 +2,16 @@
  * room is entered. A client that has left hears nothing; that changes nothing. */
 #include "gateway/problem.h"
 #include "gateway/reply_head.h"
+#include "gateway/rooms/heard.h"
 #include "gateway/worker.h"
 
 #include "base/log.h"
 
-enum reply_stage { REPLY_WRITE, REPLY_SENT };
+enum reply_stage {
+    REPLY_WRITE,
+    REPLY_SENT,  /* all of it is written, or the caller is gone */
+    REPLY_FREED, /* its content is free for the next operation */
+};
 
 /* A head that cannot be sent, for example since a stored answer is broken: our fault,
  * and said so. */
@@ -64,9 +69,21 @@ static void log_access(const struct flow *flow)
     gw_log(GW_LOG_INFO, "request.done", pairs);
 }
 
+static enum flow_next is_sent(struct flow *flow)
+{
+    if (!flow->may_reach)
+        return flow_go(flow, FLOW_ROOM_leave);
+    if (heard_waits(flow))
+        return FLOW_PARK;
+    flow->stage = REPLY_FREED;
+    return heard_frees(flow) ? FLOW_PARK : flow_go(flow, FLOW_ROOM_leave);
+}
+
 enum flow_next room_reply(struct flow *flow)
 {
-    if (flow->stage == REPLY_SENT || flow->client == NULL || flow->client_gone)
+    if (flow->stage == REPLY_SENT)
+        return is_sent(flow);
+    if (flow->stage == REPLY_FREED || flow->client == NULL || flow->client_gone)
         return flow_go(flow, FLOW_ROOM_leave);
     bool written = write_reply(flow);
     count(flow);
@@ -76,6 +93,6 @@ enum flow_next room_reply(struct flow *flow)
         flow->client_ops->end_stream(flow->client, false, true);
         return flow_go(flow, FLOW_ROOM_leave);
     }
-    return flow->client_ops->send(flow->client, &flow->reply) ? flow_go(flow, FLOW_ROOM_leave)
-                                                              : FLOW_PARK;
+    flow->may_reach = heard_matters(flow);
+    return flow->client_ops->send(flow->client, &flow->reply) ? is_sent(flow) : FLOW_PARK;
 }

@@ -317,6 +317,10 @@ static struct store_op random_op(struct pair *pair, struct fixture *f, struct st
         *scratch = random_row(pair, f);
         return fixture_lookup(scratch, LOAD_ANSWER | LOAD_REQUEST | LOAD_KEPT);
     case 6:
+        if (pick(pair, 2) == 0)
+            return (struct store_op){
+                .kind = STORE_ASIDE,
+                .in.aside = {1 + (int64_t)pick(pair, 60), 1 + (uint32_t)pick(pair, 3)}};
         return (struct store_op){.kind = STORE_TOUCH,
                                  .in.touch = {1 + (int64_t)pick(pair, 60), NOW_MS}};
     case 7:

@@ -375,6 +375,43 @@ static void touch_counts(void **state)
     assert_int_equal(fixture_move(f, &released, &doubt).repeats, 0);
 }
 
+/* What is over makes room for the next one of its key, and is found by its id with all that
+ * it has; whoever saw an older version changes nothing, and a second time makes no second. */
+static void set_aside(void **state)
+{
+    struct fixture *f = *state;
+    struct store_row row = fixture_row(f, "k", 1);
+    struct store_row won = fixture_put(f, &row);
+    struct store_row done = fixture_step(&won, RECEIPT_COMPLETED);
+    done.answer = won.answer;
+    done = fixture_move(f, &won, &done);
+    struct store_op op = {.kind = STORE_ASIDE, .in.aside = {done.id, done.receipt.version - 1}};
+    assert_int_equal(fixture_ask(f, &op), STORE_STALE);
+    op.in.aside.id = done.id + 99;
+    assert_int_equal(fixture_ask(f, &op), STORE_NONE);
+    op.in.aside = (__typeof__(op.in.aside)){done.id, done.receipt.version};
+    assert_int_equal(fixture_ask(f, &op), STORE_WON);
+    assert_int_equal(fixture_ask(f, &op), STORE_WON); /* a commit that was not heard of */
+    op = fixture_lookup(&row, 0);
+    assert_int_equal(fixture_ask(f, &op), STORE_NONE);
+    struct store_row next = fixture_row(f, "k", 2);
+    struct store_row other = fixture_put(f, &next);
+    assert_int_not_equal(other.id, done.id);
+    op = (struct store_op){.kind = STORE_FIND,
+                           .in.find = {.operation_id = span_str(done.operation_id)}};
+    assert_int_equal(fixture_ask(f, &op), STORE_HELD);
+    const struct store_row *aside = op.out.rows;
+    assert_int_equal(aside->id, done.id);
+    assert_int_equal(aside->receipt.version, done.receipt.version + 1);
+    assert_int_equal(aside->updated_ms, done.updated_ms);
+    char key[64];
+    (void)snprintf(key, sizeof(key), "k/%s", done.operation_id);
+    assert_true(span_equal(aside->key, span_str(key)));
+    /* An older version of it is nobody's any more. */
+    op = (struct store_op){.kind = STORE_ASIDE, .in.aside = {done.id, done.receipt.version - 1}};
+    assert_int_equal(fixture_ask(f, &op), STORE_STALE);
+}
+
 /* Many threads, one key: one claim wins; one version: one advance wins. */
 struct racer {
     struct fixture *f;
@@ -448,6 +485,7 @@ int main(void)
         BOTH(removal),
         BOTH(order_inside_a_batch),
         BOTH(touch_counts),
+        BOTH(set_aside),
         BOTH(races_have_one_winner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

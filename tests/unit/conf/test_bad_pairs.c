@@ -406,6 +406,40 @@ static const struct bad_case cases[] = {
          "upstream_idempotency: {window: 1h}}\n"),
      "E t.yaml:4:91: routes[0].upstream_idempotency: needs key.from: header; what is passed on is "
      "the key header"},
+    {"content key without a window",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}, key: {from: content}}\n"),
+     "E t.yaml:4:59: routes[0].key.window: required for from: content, but missing"},
+    {"window without a content key",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}, key: {window: 90s, only: "
+         "undelivered}}\n"),
+     "E t.yaml:4:73: routes[0].key.window: has no meaning for from: header\nE t.yaml:4:84: "
+     "routes[0].key.only: needs from: content"},
+    {"window over retention",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}, retention: 1h, tombstone: 2h, key: {from: "
+         "content, only: undelivered, window: 61m}}\n"),
+     "E t.yaml:4:137: routes[0].key.window: 61m: longer than retention 1h, after which nothing is "
+     "known of the content"},
+    {"content key of the gateway",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}, scope: gateway, on_expiry: rerun, key: "
+         "{from: content, only: undelivered, window: 90s, min: 8, name: X}}\n"),
+     "E t.yaml:4:66: routes[0].scope: gateway: a content key is of its route alone, since the "
+     "target is a part of the content\nE t.yaml:4:86: routes[0].on_expiry: has no meaning for "
+     "key.from: content: after the window the same content is a new operation\nE t.yaml:4:151: "
+     "routes[0].key.min: has no meaning for from: content\nE t.yaml:4:160: routes[0].key.name: has "
+     "no meaning for from: content"},
+    {"content key conflates",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}, on_expiry: refuse, key: {from: content, "
+         "window: 90s}}\n"),
+     "E t.yaml:4:70: routes[0].on_expiry: has no meaning for key.from: content: after the window "
+     "the same content is a new operation\nW t.yaml:4:90: routes[0].key.from: content: two "
+     "requests of one owner that are alike are one operation for 90s, also when both are meant; "
+     "with only: undelivered the second one is a new operation once the answer to the first has "
+     "arrived"},
     {"target over head",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nlimits: {head_bytes: 4KiB}\n"),

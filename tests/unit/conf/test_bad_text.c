@@ -194,11 +194,6 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: forward_auth}}\nroutes:\n  - "
          "{name: r, match: {path: /r}, labels: {l: {json: /a}}}\n"),
      "E t.yaml:2:20: owners.e.kind: forward_auth: known, but not served by this version"},
-    {"later content key",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
-         "r, match: {path: /r}, labels: {l: {json: /a}}, key: {from: content, window: 90s}}\n"),
-     "E t.yaml:4:71: routes[0].key.from: content: known, but not served by this version\nE "
-     "t.yaml:4:80: routes[0].key.window: known, but not served by this version"},
     {"later operation key",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}, key: {from: operation}}\n"),

@@ -6,6 +6,8 @@
 
 #define EXPIRE    INT64_C(10000)
 #define TOMBSTONE INT64_C(500)
+#define UPDATED   INT64_C(2000)
+#define WINDOW    INT64_C(300)
 
 static const struct fingerprint same = {{1}};
 
@@ -68,6 +70,55 @@ static void test_doubt_outlives_time(void **state)
     assert_int_equal(ask(&abandoned, INT64_MAX), ADMIT_ABANDONED);
     assert_int_equal(ask(&deferred, INT64_MAX), ADMIT_DEFERRED);
     assert_int_equal(ask(&sent, INT64_MAX), ADMIT_WAIT);
+}
+
+static enum admit_verdict ask_by_content(const struct receipt *seen, int64_t now_ms)
+{
+    const struct route_policy route = {.tombstone_ms = TOMBSTONE,
+                                       .key = {.from = KEY_FROM_CONTENT, .window_ms = WINDOW}};
+    const struct admit_facts facts = {.seen = seen,
+                                      .print = &same,
+                                      .seen_print = &same,
+                                      .same_mode = true,
+                                      .answer_kept = true,
+                                      .updated_ms = UPDATED,
+                                      .now_ms = now_ms};
+    return admit(&route, &facts);
+}
+
+/* Guards: the window of a content key is judged on read, to the millisecond; it begins with
+ * what was told, and ends nothing that is open. */
+static void test_window_of_content(void **state)
+{
+    (void)state;
+    struct receipt completed = {.state = RECEIPT_COMPLETED,
+                                .attempt = 1,
+                                .token = 7,
+                                .marks = RECEIPT_CONSUMED,
+                                .expire_ms = EXPIRE};
+    assert_int_equal(ask_by_content(&completed, UPDATED + WINDOW - 1), ADMIT_REPLAY);
+    assert_int_equal(ask_by_content(&completed, UPDATED + WINDOW), ADMIT_NEXT);
+    assert_int_equal(ask_by_content(&completed, UPDATED - 1), ADMIT_REPLAY); /* a clock went back */
+    assert_int_equal(ask_by_content(&completed, EXPIRE), ADMIT_RENEW);
+    completed.marks = 0;
+    assert_int_equal(ask_by_content(&completed, EXPIRE - 1), ADMIT_REPLAY);
+    const struct receipt cancelled = {.state = RECEIPT_CANCELLED, .expire_ms = EXPIRE};
+    assert_int_equal(ask_by_content(&cancelled, UPDATED + WINDOW - 1), ADMIT_CANCELLED);
+    assert_int_equal(ask_by_content(&cancelled, UPDATED + WINDOW), ADMIT_NEXT);
+    const struct receipt unknown = {.state = RECEIPT_UNKNOWN, .attempt = 1, .token = 7};
+    const struct receipt abandoned = {.state = RECEIPT_ABANDONED, .attempt = 1, .token = 7};
+    const struct receipt deferred = {.state = RECEIPT_DEFERRED, .due_ms = 1};
+    const struct receipt sent = {
+        .state = RECEIPT_SENT, .attempt = 1, .token = 7, .lease_until_ms = 1};
+    const struct receipt released = {
+        .state = RECEIPT_RELEASED, .attempt = 1, .token = 7, .expire_ms = EXPIRE};
+    const struct receipt expired = {.state = RECEIPT_EXPIRED, .expire_ms = EXPIRE};
+    assert_int_equal(ask_by_content(&unknown, INT64_MAX), ADMIT_UNKNOWN);
+    assert_int_equal(ask_by_content(&abandoned, INT64_MAX), ADMIT_ABANDONED);
+    assert_int_equal(ask_by_content(&deferred, INT64_MAX), ADMIT_DEFERRED);
+    assert_int_equal(ask_by_content(&sent, INT64_MAX), ADMIT_WAIT);
+    assert_int_equal(ask_by_content(&released, EXPIRE - 1), ADMIT_RERUN);
+    assert_int_equal(ask_by_content(&expired, EXPIRE - 1), ADMIT_RENEW);
 }
 
 /* Guards: one differing bit anywhere in the print is a mismatch (FPR-8). */
@@ -133,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_edges_of_time),
         cmocka_unit_test(test_far_times),
+        cmocka_unit_test(test_window_of_content),
         cmocka_unit_test(test_doubt_outlives_time),
         cmocka_unit_test(test_every_bit_of_the_print_counts),
         cmocka_unit_test(test_cancel_request_on_a_free_key),
