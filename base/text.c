@@ -72,6 +72,36 @@ bool gw_base64_decode(struct span text, void *ret_bytes, size_t *ret_len)
     return true;
 }
 
+static int base64url_value(char c)
+{
+    if (c == '-' || c == '_')
+        return c == '-' ? 62 : 63;
+    return c == '+' || c == '/' ? -1 : base64_value(c);
+}
+
+bool gw_base64url_decode(struct span text, void *ret_bytes, size_t *ret_len)
+{
+    uint8_t *to = ret_bytes;
+    size_t len = 0;
+    uint32_t bits = 0, held = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        int value = base64url_value(text.ptr[i]);
+        if (value < 0)
+            return false;
+        bits = (bits << 6 | (uint32_t)value) & 0xffff;
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            to[len++] = (uint8_t)(bits >> held);
+        }
+    }
+    /* What is left over must be less than a character, and zero: one spelling per value. */
+    if (held >= 6 || (bits & ((1U << held) - 1)) != 0)
+        return false;
+    *ret_len = len;
+    return true;
+}
+
 bool gw_parse_u64(struct span text, uint64_t *ret)
 {
     uint64_t value = 0;

@@ -15,6 +15,8 @@ bool gw_hex_decode(struct span text, void *ret_bytes, size_t len) GW_MUST_CHECK;
 /* Standard alphabet, padding required, canonical last bits, no white space
  * (RFC 4648 4). ret_bytes has room for text.len bytes. */
 bool gw_base64_decode(struct span text, void *ret_bytes, size_t *ret_len) GW_MUST_CHECK;
+/* URL alphabet, no padding, otherwise as above (RFC 7515 2). Empty is nothing. */
+bool gw_base64url_decode(struct span text, void *ret_bytes, size_t *ret_len) GW_MUST_CHECK;
 /* Digits only, at least one; false on anything else or past 2^64-1. */
 bool gw_parse_u64(struct span text, uint64_t *ret) GW_MUST_CHECK;
 /* Crockford's alphabet, lower case: 26 characters hold 128 bits, and a NUL. */

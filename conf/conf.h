@@ -5,6 +5,7 @@
 #define RECIBO_CONF_CONF_H
 
 #include "base/buf.h"
+#include "conf/jwk.h"
 #include "policy/route.h"
 
 struct conf_network {
@@ -17,7 +18,14 @@ struct conf_network {
 const struct conf_network *conf_network_find(const struct conf_network *networks, uint32_t count,
                                              const uint8_t address[16]);
 
-enum conf_owner_kind { OWNER_API_KEY, OWNER_BASIC, OWNER_HEADER, OWNER_NETWORK, OWNER_STATIC };
+enum conf_owner_kind {
+    OWNER_API_KEY,
+    OWNER_BASIC,
+    OWNER_HEADER,
+    OWNER_NETWORK,
+    OWNER_STATIC,
+    OWNER_JWT,
+};
 struct conf_owner_key {
     struct span owner;
     uint8_t sha256[32];
@@ -25,6 +33,14 @@ struct conf_owner_key {
 struct conf_owner_user {
     struct span name, owner; /* owner: default the name */
     struct span hash;        /* crypt(3), NUL-terminated in memory */
+};
+/* Whose tokens are taken, and by which keys (STANDARDS AUTH-7, AUTH-8). */
+struct conf_jwt {
+    struct span issuer, audience;
+    struct span type;    /* of the header's typ; empty: any */
+    uint32_t algorithms; /* bits 1 << enum gw_signature_algorithm */
+    int64_t leeway_ms;
+    struct jwk_set keys; /* as the file was when the configuration was read */
 };
 struct conf_owner {
     struct span name;
@@ -40,7 +56,8 @@ struct conf_owner {
     uint32_t network_count;
     const struct conf_network *trusted; /* header: the proxies that may set it */
     uint32_t trusted_count;
-    struct span owner; /* static */
+    struct span owner;          /* static */
+    const struct conf_jwt *jwt; /* jwt */
     uint32_t line;
 };
 

@@ -127,6 +127,8 @@ bool load_conditions(struct loader *loader, const struct yaml_node *node, struct
 void load_compensate(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_reconcile(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_key(struct loader *loader, const struct cursor *route, struct route_policy *ret);
+/* Of an entry of kind jwt; NULL: no memory. */
+const struct conf_jwt *load_jwt(struct loader *loader, const struct cursor *entry);
 /* Against the rest of the route, when that is read. */
 void validate_key(struct loader *loader, const struct cursor *cursor,
                   const struct route_policy *route);

@@ -121,6 +121,12 @@ static const struct kind_key kind_keys[] = {
     {"networks", KIND(NETWORK), KIND(NETWORK)},
     {"trusted", KIND(HEADER), 0},
     {"owner", KIND(STATIC), 0},
+    {"issuer", KIND(JWT), KIND(JWT)},
+    {"audience", KIND(JWT), KIND(JWT)},
+    {"algorithms", KIND(JWT), KIND(JWT)},
+    {"jwks_file", KIND(JWT), KIND(JWT)},
+    {"leeway", KIND(JWT), 0},
+    {"typ", KIND(JWT), 0},
 };
 
 static void check_kind_keys(struct loader *loader, const struct cursor *entry,
@@ -167,6 +173,11 @@ static void load_entry(struct loader *loader, const struct yaml_node *node,
         }
     load_keys(loader, &entry, owner);
     load_users(loader, &entry, owner);
+    if (owner->kind == OWNER_JWT && kind.from == FROM_FILE) {
+        owner->jwt = load_jwt(loader, &entry);
+        owner->header = SPAN("Authorization");
+        owner->scheme = SPAN("Bearer");
+    }
     owner->networks = load_networks(loader, &entry, "networks", &owner->network_count);
     owner->trusted = load_networks(loader, &entry, "trusted", &owner->trusted_count);
     if (owner->kind == OWNER_HEADER && yaml_member(node, SPAN("trusted")) == NULL) {

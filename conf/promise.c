@@ -321,6 +321,11 @@ void promise_owner(const struct conf_owner *owner, struct gw_buf *out)
     case OWNER_NETWORK:
         put(out, ", by the caller's address; all callers of one range share one key space");
         break;
+    case OWNER_JWT:
+        put(out, ", by tokens that ");
+        put_span(out, owner->jwt->issuer);
+        put(out, " has signed; the owner is issuer and subject");
+        break;
     case OWNER_STATIC:
         put(out, ": everybody is ");
         put_span(out, owner->owner);

@@ -99,10 +99,19 @@ static bool is_local(const struct conf *conf, struct span name)
     return route != NULL && route->local != NULL;
 }
 
+/* "ISSUER SUBJECT": whichever subject it is. */
+static bool is_of_issuer(const struct conf_jwt *jwt, struct span owner)
+{
+    size_t len = jwt->issuer.len;
+    return owner.len > len + 1 && owner.ptr[len] == ' ' &&
+           span_equal(span_of(owner.ptr, len), jwt->issuer);
+}
+
 /* Can the entry still say that a caller is this owner? */
 static bool has_owner(const struct conf_owner *entry, struct span owner)
 {
     bool found = entry->kind == OWNER_HEADER || /* whoever the front names */
+                 (entry->kind == OWNER_JWT && is_of_issuer(entry->jwt, owner)) ||
                  (entry->kind == OWNER_STATIC && span_equal(entry->owner, owner));
     for (uint32_t i = 0; i < entry->key_count; i++)
         found |= span_equal(entry->keys[i].owner, owner);

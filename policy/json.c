@@ -107,6 +107,22 @@ bool json_parse(struct span text, const struct json_limits *limits, struct json_
     return true;
 }
 
+uint32_t json_member(const struct json_doc *doc, uint32_t object, struct span name)
+{
+    if (doc->nodes[object].kind != JSON_KIND_OBJECT)
+        return JSON_NONE;
+    uint32_t at = doc->nodes[object].child;
+    while (at != JSON_NONE) {
+        const struct json_node *node = &doc->nodes[at];
+        struct span raw =
+            span_of(doc->text.ptr + node->name_start, node->name_end - node->name_start);
+        if (json_string_equals(raw, node->name_has_escapes != 0, name))
+            return at;
+        at = node->next;
+    }
+    return JSON_NONE;
+}
+
 uint32_t json_find(const struct json_doc *doc, const struct json_pointer *pointer)
 {
     uint32_t node = 0;

@@ -64,6 +64,9 @@ struct json_pointer {
 /* Node index, or JSON_NONE. */
 uint32_t json_find(const struct json_doc *doc, const struct json_pointer *pointer);
 
+/* The member of this object; JSON_NONE: there is none, or the node is no object. */
+uint32_t json_member(const struct json_doc *doc, uint32_t object, struct span name);
+
 /* Decodes a string (value or name) piece by piece into a sink. */
 typedef void json_put_fn(void *ctx, struct span piece);
 void json_decode(struct span raw, bool has_escapes, json_put_fn *put, void *ctx);

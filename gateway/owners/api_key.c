@@ -9,25 +9,6 @@ static bool is_bearer(const struct conf_owner *entry)
     return span_equal_nocase(entry->scheme, SPAN("Bearer"));
 }
 
-static bool is_letter_or_digit(char c)
-{
-    return (gw_lower(c) >= 'a' && gw_lower(c) <= 'z') || (c >= '0' && c <= '9');
-}
-
-/* RFC 9110 11.2: letters, digits and - . _ ~ + /, then any number of "=". */
-static bool is_token68(struct span text)
-{
-    size_t at = 0;
-    while (at < text.len &&
-           (is_letter_or_digit(text.ptr[at]) || memchr("-._~+/", text.ptr[at], 6) != NULL))
-        at++;
-    if (at == 0)
-        return false;
-    while (at < text.len && text.ptr[at] == '=')
-        at++;
-    return at == text.len;
-}
-
 static bool is_visible(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -49,7 +30,7 @@ static enum owner_verdict take_secret(const struct conf_owner *entry, const stru
     verdict = owner_after_scheme(value, entry->scheme, &secret);
     if (verdict != OWNER_OK)
         return verdict;
-    if (is_bearer(entry) ? !is_token68(secret) : !is_visible(secret))
+    if (is_bearer(entry) ? !owner_is_token68(secret) : !is_visible(secret))
         return OWNER_MALFORMED;
     *ret_secret = secret;
     return OWNER_OK;
@@ -85,13 +66,10 @@ static struct span challenge(const struct conf_owner *entry, enum owner_verdict 
     if (entry->scheme.len == 0)
         return arena_print(arena, "ApiKey realm=\"%.*s\", header=\"%.*s\"", (int)realm.len,
                            realm.ptr, (int)entry->header.len, entry->header.ptr);
-    const char *error = "";
-    if (is_bearer(entry) && verdict == OWNER_BAD)
-        error = ", error=\"invalid_token\"";
-    else if (is_bearer(entry) && verdict == OWNER_MALFORMED)
-        error = ", error=\"invalid_request\"";
-    return arena_print(arena, "%.*s realm=\"%.*s\"%s", (int)entry->scheme.len, entry->scheme.ptr,
-                       (int)realm.len, realm.ptr, error);
+    if (is_bearer(entry))
+        return owner_bearer_challenge(entry->scheme, realm, verdict, arena);
+    return arena_print(arena, "%.*s realm=\"%.*s\"", (int)entry->scheme.len, entry->scheme.ptr,
+                       (int)realm.len, realm.ptr);
 }
 
 static struct span field(const struct conf_owner *entry)

@@ -9,7 +9,7 @@
 static const struct owner_scheme *const schemes[] = {
     [OWNER_API_KEY] = &owner_scheme_api_key, [OWNER_BASIC] = &owner_scheme_basic,
     [OWNER_HEADER] = &owner_scheme_header,   [OWNER_NETWORK] = &owner_scheme_network,
-    [OWNER_STATIC] = &owner_scheme_static,
+    [OWNER_STATIC] = &owner_scheme_static,   [OWNER_JWT] = &owner_scheme_jwt,
 };
 
 static const struct owner_scheme *scheme_of(const struct conf_owner *entry)
@@ -73,6 +73,36 @@ enum owner_verdict owner_after_scheme(struct span value, struct span scheme,
         return OWNER_MALFORMED;
     *ret_credential = span_of(value.ptr + at, value.len - at);
     return OWNER_OK;
+}
+
+static bool is_letter_or_digit(char c)
+{
+    return (gw_lower(c) >= 'a' && gw_lower(c) <= 'z') || (c >= '0' && c <= '9');
+}
+
+bool owner_is_token68(struct span text)
+{
+    size_t at = 0;
+    while (at < text.len &&
+           (is_letter_or_digit(text.ptr[at]) || memchr("-._~+/", text.ptr[at], 6) != NULL))
+        at++;
+    if (at == 0)
+        return false;
+    while (at < text.len && text.ptr[at] == '=')
+        at++;
+    return at == text.len;
+}
+
+struct span owner_bearer_challenge(struct span scheme, struct span realm,
+                                   enum owner_verdict verdict, struct arena *arena)
+{
+    const char *error = "";
+    if (verdict == OWNER_BAD)
+        error = ", error=\"invalid_token\"";
+    else if (verdict == OWNER_MALFORMED)
+        error = ", error=\"invalid_request\"";
+    return arena_print(arena, "%.*s realm=\"%.*s\"%s", (int)scheme.len, scheme.ptr, (int)realm.len,
+                       realm.ptr, error);
 }
 
 bool owner_peer_address(const struct sockaddr *peer, uint8_t ret_address[16])

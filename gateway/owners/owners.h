@@ -22,6 +22,7 @@ enum owner_verdict {
 struct owner_request {
     const struct http_head *head;
     const struct sockaddr *peer; /* NULL: not known, so trusted by nobody */
+    int64_t now_ms;              /* wall clock, for what ends by time */
 };
 
 /* On OWNER_OK *ret_owner lives as long as the entry and the arena. */

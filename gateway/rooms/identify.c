@@ -9,7 +9,8 @@ enum flow_next room_identify(struct flow *flow)
     gw_assert(flow->route->owner_index < flow->conf->owner_count);
     const struct conf_owner *entry = &flow->conf->owners[flow->route->owner_index];
     const struct owner_request request = {.head = flow->head,
-                                          .peer = (const struct sockaddr *)flow->peer};
+                                          .peer = (const struct sockaddr *)flow->peer,
+                                          .now_ms = flow_now_ms(flow)};
     enum owner_verdict verdict = owner_identify(entry, &request, flow->arena, &flow->owner);
     if (flow->route->mode == ROUTE_OBSERVE) {
         /* It turns nobody away; the report tells whom enforce would. */

@@ -34,7 +34,8 @@ bool own_is_owner(struct flow *flow, const struct store_row *row)
     if (route == NULL || route->owner_index == ROUTE_NO_OWNER)
         return false;
     const struct owner_request request = {.head = flow->head,
-                                          .peer = (const struct sockaddr *)flow->peer};
+                                          .peer = (const struct sockaddr *)flow->peer,
+                                          .now_ms = flow_now_ms(flow)};
     return owner_identify(&flow->conf->owners[route->owner_index], &request, flow->arena,
                           &flow->owner) == OWNER_OK &&
            span_equal(flow->owner, row->owner);

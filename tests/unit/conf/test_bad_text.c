@@ -182,10 +182,6 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nstore: {kind: postgres}\n"),
      "E t.yaml:5:15: store.kind: postgres: known, but not served by this version"},
-    {"later jwt",
-     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: jwt}}\nroutes:\n  - {name: r, "
-         "match: {path: /r}, labels: {l: {json: /a}}}\n"),
-     "E t.yaml:2:20: owners.e.kind: jwt: known, but not served by this version"},
     {"later mtls",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: mtls}}\nroutes:\n  - {name: r, "
          "match: {path: /r}, labels: {l: {json: /a}}}\n"),

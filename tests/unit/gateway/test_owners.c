@@ -62,7 +62,7 @@ static const char *identify(const struct conf_owner *entry, const char *fields, 
     struct arena *arena = arena_new(ARENA_BYTES);
     struct http_head *head = parse_head(fields);
     struct sockaddr_storage storage = address_of(peer);
-    const struct owner_request request = {head, (const struct sockaddr *)&storage};
+    const struct owner_request request = {.head = head, .peer = (const struct sockaddr *)&storage};
     struct span owner = SPAN("untouched");
     enum owner_verdict verdict = owner_identify(entry, &request, arena, &owner);
     http_head_free(head); /* the owner must not hang on it */
@@ -336,7 +336,7 @@ static void test_header_failures(void **state)
     struct arena *arena = arena_new(ARENA_BYTES), *small = arena_new(1);
     struct http_head *head = parse_head("X-Owner: acme-with-a-longer-name\r\n");
     struct sockaddr_storage peer = address_of("192.0.2.1");
-    struct owner_request request = {head, NULL};
+    struct owner_request request = {.head = head};
     struct span owner;
     assert_int_equal(owner_identify(&entry, &request, arena, &owner), OWNER_FORBIDDEN);
     request.peer = (const struct sockaddr *)&peer;
