@@ -28,6 +28,8 @@ PARSERS = {
     "fuzz_http1_request": {"gateway/http1/http1.h": ["http1_feed"],
                            "gateway/http1/parts.h": ["http1_feed_chunks"]},
     "fuzz_http1_response": {"gateway/http1/http1.h": ["http1_feed"]},
+    "fuzz_jws": {"gateway/owners/jws.h": ["jws_open", "jws_parse"],
+                 "conf/jwk.h": ["jwk_set_read"], "base/text.h": ["gw_base64url_decode"]},
     "fuzz_json": {"policy/json.h": ["json_parse", "json_decode"]},
     "fuzz_key": {"policy/key.h": ["key_from_lines", "key_from_text"]},
     "fuzz_local": {"policy/accept.h": ["accept_body"], "policy/sql_text.h": ["sql_text_next"],
