@@ -73,12 +73,24 @@ struct conf_token {
     uint8_t sha256[32];
 };
 
+/* Paths are absolute or as the process sees them, and NUL-terminated; empty: none. */
+struct conf_certificate {
+    struct span certificate, key;
+};
+struct conf_tls {
+    const struct conf_certificate *certificates; /* the first one is shown if no name fits */
+    uint32_t certificate_count;
+    struct span client_ca; /* empty: callers are asked for no certificate */
+    bool client_required;
+};
+
 struct conf_address {
     bool is_unix;
     struct span text; /* as written: "127.0.0.1:8080", "unix:/run/recibo/admin.sock" */
     struct span host; /* without brackets; or the path of the socket */
     uint16_t port;    /* 0: any free one (tests) */
     uint32_t line;
+    const struct conf_tls *tls; /* NULL: plain */
 };
 
 struct conf_limits {

@@ -136,6 +136,10 @@ void load_local(struct loader *loader, const struct cursor *route, struct route_
 void load_fingerprint(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_labels(struct loader *loader, const struct cursor *route, struct route_policy *ret);
 void load_process(struct loader *loader);
+/* The section `tls` of a listener or of the operator's plane; NULL: there is none. */
+const struct conf_tls *load_tls(struct loader *loader, const struct cursor *listener);
+void load_upstream_tls(struct loader *loader, const struct cursor *entry,
+                       struct upstream_policy *upstream);
 void validate(struct loader *loader);
 void validate_routes(struct loader *loader);
 void validate_retry(struct loader *loader, const struct cursor *route,

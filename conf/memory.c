@@ -5,6 +5,8 @@
 
 /* What a connection holds besides its head: read buffer, parser and bookkeeping. */
 #define CONNECTION_BYTES 16384
+/* What TLS adds to a connection under way: a record each way, and the session. */
+#define TLS_CONNECTION_BYTES 49152
 /* Send and receive buffers of one connection to an upstream. */
 #define UPSTREAM_BUFFER_BYTES (2 * 65536)
 /* Receipt, flow and evidence of one operation, without its bodies. */
@@ -35,6 +37,14 @@ uint64_t conf_observed_bytes(const struct conf *conf)
     return most;
 }
 
+static bool serves_tls(const struct conf *conf)
+{
+    for (uint32_t i = 0; i < conf->listen_count; i++)
+        if (conf->listen[i].tls != NULL)
+            return true;
+    return false;
+}
+
 /* Every factor is bounded by its range, so that no product comes near 2^64. */
 static void count_parts(const struct conf *conf, struct memory_parts *ret)
 {
@@ -58,9 +68,11 @@ static void count_parts(const struct conf *conf, struct memory_parts *ret)
     }
     for (uint32_t i = 0; i < conf->upstream_count; i++)
         parts.upstreams += (uint64_t)conf->upstreams[i].connections_max *
-                           (limits->head_bytes + UPSTREAM_BUFFER_BYTES);
+                           (limits->head_bytes + UPSTREAM_BUFFER_BYTES +
+                            (conf->upstreams[i].tls.is_on ? TLS_CONNECTION_BYTES : 0));
     parts.connections =
-        (uint64_t)limits->connections * ((uint64_t)limits->head_bytes + CONNECTION_BYTES);
+        (uint64_t)limits->connections * ((uint64_t)limits->head_bytes + CONNECTION_BYTES +
+                                         (serves_tls(conf) ? TLS_CONNECTION_BYTES : 0));
     parts.bodies = limits->bodies;
     parts.late = limits->late_max * largest;
     parts.json = conf->workers * largest_body * JSON_BYTES_PER_BODY_BYTE;

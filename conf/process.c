@@ -24,6 +24,7 @@ static void load_listen(struct loader *loader, const struct cursor *root)
         if (address.from != FROM_FILE ||
             value_address(address.text, false, &addresses[conf->listen_count]) != NULL)
             continue;
+        addresses[conf->listen_count].tls = load_tls(loader, &cursor);
         addresses[conf->listen_count++].line = address.node->line;
     }
 }
@@ -153,6 +154,7 @@ void load_admin(struct loader *loader)
     struct setting address = setting_get(&admin, "address");
     const char *fault = value_address(address.text, true, &conf->admin);
     gw_assert(fault == NULL); /* the file's was checked, the default is right */
+    conf->admin.tls = load_tls(loader, &admin);
     conf->admin.line = address.node != NULL ? address.node->line : cursor_line(&admin);
     const struct yaml_node *item = cursor_items(&admin, "tokens", &count);
     struct conf_token *tokens = loader_take(loader, count + 1, sizeof(*tokens));

@@ -47,6 +47,7 @@ static void load_url(struct loader *loader, const struct cursor *entry,
     upstream->port = url.port;
     upstream->authority = url.authority;
     upstream->path_prefix = url.path_prefix;
+    upstream->tls.is_on = url.is_tls;
 }
 
 /* Explicit values only: a bad one has its own finding. */
@@ -83,6 +84,7 @@ static void load_entry(struct loader *loader, const struct yaml_node *node,
     struct cursor connections = cursor_in(&entry, "connections");
     upstream->name = node->name;
     load_url(loader, &entry, upstream);
+    load_upstream_tls(loader, &entry, upstream);
     load_timeouts(&entry, upstream);
     check_timeouts(loader, &entry, upstream);
     struct span host = cursor_text(&entry, "host");

@@ -181,11 +181,13 @@ static void check_admin(struct loader *loader, const struct cursor *root)
     for (uint32_t i = 0; i < conf->token_count; i++)
         may_settle |= (conf->tokens[i].rights & ADMIN_SETTLE) != 0;
     if (conf->has_admin && !conf->admin.is_unix && !value_is_loopback(conf->admin.host) &&
-        !setting_get(&admin, "address").is_bad)
+        !setting_get(&admin, "address").is_bad && yaml_member(admin.node, SPAN("tls")) == NULL)
         key_error(loader, &admin, "address",
-                  "%s: is not loopback, and TLS is not served here yet; use 127.0.0.1, [::1] or "
-                  "unix:/path",
+                  "%s: is not loopback, and tokens would travel in the clear; add admin.tls, or "
+                  "use 127.0.0.1, [::1] or unix:/path",
                   conf->admin.text.ptr);
+    if (conf->has_admin && conf->admin.is_unix && conf->admin.tls != NULL)
+        key_error(loader, &admin, "tls", "has no meaning on a Unix socket; leave it out");
     if (conf->has_admin && conf->admin.is_unix && span_equal(conf->admin.host, conf->store_path) &&
         conf->store_path.len > 0)
         key_error(loader, &admin, "address", "is the file of store.path; a socket needs its own");

@@ -26,7 +26,8 @@ const char *value_address(struct span text, bool unix_too, struct conf_address *
 
 struct value_url {
     struct span host, authority, path_prefix;
-    uint16_t port;
+    uint16_t port; /* of the scheme, if none is given */
+    bool is_tls;
 };
 const char *value_url(struct span text, struct value_url *ret);
 /* Is this numeric address (v4-mapped) one of this host alone? */

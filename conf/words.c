@@ -300,20 +300,22 @@ static const char *path_fault(struct span path)
 
 const char *value_url(struct span text, struct value_url *ret)
 {
-    if (text.len >= 8 && span_equal_nocase(span_of(text.ptr, 8), SPAN("https://")))
-        return "https upstreams are known, but not served by this version";
-    if (text.len < 8 || !span_equal_nocase(span_of(text.ptr, 7), SPAN("http://")))
-        return "must be a url like http://127.0.0.1:9000";
-    struct span rest = span_of(text.ptr + 7, text.len - 7);
+    bool is_tls = text.len >= 8 && span_equal_nocase(span_of(text.ptr, 8), SPAN("https://"));
+    if (!is_tls && (text.len < 8 || !span_equal_nocase(span_of(text.ptr, 7), SPAN("http://"))))
+        return "must be a url like http://127.0.0.1:9000 or https://api.example.com";
+    size_t start = is_tls ? 8 : 7;
+    struct span rest = span_of(text.ptr + start, text.len - start);
     size_t len = 0;
     while (len < rest.len && strchr("/?#", rest.ptr[len]) == NULL)
         len++;
-    struct value_url found = {.port = 80, .authority = span_of(rest.ptr, len)};
+    struct value_url found = {
+        .is_tls = is_tls, .port = is_tls ? 443 : 80, .authority = span_of(rest.ptr, len)};
     if (memchr(rest.ptr, '@', len) != NULL)
         return "must not hold credentials";
     if (len == 0 || len > 255 || !split_authority(found.authority, &found.host, &found.port) ||
         found.port == 0)
-        return "must be http:// with a host, and a port from 1 to 65535 if one is given";
+        return "must be http:// or https:// with a host, and a port from 1 to 65535 if one is "
+               "given";
     found.path_prefix = span_of(rest.ptr + len, rest.len - len);
     const char *fault = path_fault(found.path_prefix);
     if (fault != NULL)

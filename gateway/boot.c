@@ -5,6 +5,7 @@
 #include "gateway/descriptors.h"
 #include "gateway/effects.h"
 #include "gateway/standing.h"
+#include "gateway/tls/tls.h"
 #include "gateway/watch.h"
 #include "gateway/worker.h"
 
@@ -35,7 +36,8 @@ struct boot {
     bool accepts_dropped; /* receipts of routes that are gone may lose their protection */
     bool is_unfit;        /* the start was refused for their sake */
     struct event_base *base;
-    struct event *sigterm, *sigint, *sighup, *look;
+    struct event *sigterm, *sigint, *sighup, *look, *tls_look;
+    struct tls_book *tls;
     struct watch watch;
     struct store *store;
     struct store_effect *effects; /* the store borrows them */
@@ -169,6 +171,7 @@ static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
         const struct worker_options options = {.index = i,
                                                .listen_fds = boot->fds,
                                                .listen_count = boot->fd_count,
+                                               .tls = boot->tls,
                                                .spool_dir = boot->spool};
         enum gw_status status =
             worker_new(&options, &ports, boot->conf, &boot->workers[boot->worker_count], err);
@@ -203,12 +206,22 @@ static void asked_to_stop(evutil_socket_t fd, short what, void *ctx)
 /* A terminal that closes, or a log rotation, must not end the process without a drain. */
 static void asked_to_reload(evutil_socket_t fd, short what, void *ctx)
 {
+    struct boot *boot = ctx;
     (void)fd;
     (void)what;
-    (void)ctx;
+    if (boot->tls != NULL)
+        tls_book_look(boot->tls, true);
     gw_log_text(GW_LOG_WARN, "recibo.not_reloaded",
-                "SIGHUP: the configuration is read at the start only, and nothing has changed; "
-                "stop and start to have it read anew");
+                "SIGHUP: the configuration is read at the start only, and nothing of it has "
+                "changed; stop and start to have it read anew");
+}
+
+static void look_at_certificates(evutil_socket_t fd, short what, void *ctx)
+{
+    struct boot *boot = ctx;
+    (void)fd;
+    (void)what;
+    tls_book_look(boot->tls, false);
 }
 
 static void look_at_store(evutil_socket_t fd, short what, void *ctx)
@@ -230,8 +243,9 @@ static bool make_base(struct boot *boot)
     boot->sigint = evsignal_new(boot->base, SIGINT, asked_to_stop, boot);
     boot->sighup = evsignal_new(boot->base, SIGHUP, asked_to_reload, boot);
     boot->look = event_new(boot->base, -1, EV_PERSIST, look_at_store, boot);
+    boot->tls_look = event_new(boot->base, -1, EV_PERSIST, look_at_certificates, boot);
     return boot->sigterm != NULL && boot->sigint != NULL && boot->sighup != NULL &&
-           boot->look != NULL && event_add(boot->sigterm, NULL) == 0 &&
+           boot->look != NULL && boot->tls_look != NULL && event_add(boot->sigterm, NULL) == 0 &&
            event_add(boot->sigint, NULL) == 0 && event_add(boot->sighup, NULL) == 0;
 }
 
@@ -256,6 +270,7 @@ static enum gw_status make_admin(struct boot *boot, struct gw_error *err)
                                           .store = boot->store,
                                           .board = boot->board,
                                           .clock = gw_clock_system(),
+                                          .tls = tls_book_admin(boot->tls),
                                           .ready = &boot->ready};
     enum gw_status status = admin_new(&options, &boot->admin, err);
     if (status == GW_OK) {
@@ -273,7 +288,9 @@ static enum gw_status start(struct boot *boot, struct gw_error *err)
     boot->board = board_new(boot->conf);
     if (!make_base(boot) || boot->board == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
-    enum gw_status status = open_store(boot, err);
+    enum gw_status status = tls_book_new(boot->conf, &boot->tls, err);
+    if (status == GW_OK)
+        status = open_store(boot, err);
     if (status == GW_OK)
         status = open_listeners(boot, err);
     if (status == GW_OK)
@@ -323,6 +340,7 @@ static void stop(struct boot *boot)
     admin_free(boot->admin);
     for (uint32_t i = 0; i < boot->worker_count; i++)
         worker_free(boot->workers[i]);
+    tls_book_free(boot->tls);
     for (uint32_t i = 0; i < boot->fd_count; i++)
         (void)close(boot->fds[i]); /* listening sockets hold nothing to lose */
     store_close(boot->store);
@@ -336,6 +354,8 @@ static void stop(struct boot *boot)
         event_free(boot->sighup);
     if (boot->look != NULL)
         event_free(boot->look);
+    if (boot->tls_look != NULL)
+        event_free(boot->tls_look);
     if (boot->base != NULL)
         event_base_free(boot->base);
 }
@@ -344,7 +364,10 @@ static void stop(struct boot *boot)
 static void serve(struct boot *boot)
 {
     const struct timeval tv = {.tv_sec = 0, .tv_usec = WATCH_PERIOD_MS * 1000};
+    const struct timeval tls_every = {.tv_sec = TLS_LOOK_MS / 1000};
     (void)event_add(boot->look, &tv); /* fails only without memory; the metrics tell as well */
+    if (!tls_book_is_empty(boot->tls))
+        (void)event_add(boot->tls_look, &tls_every); /* likewise; SIGHUP does it, too */
     atomic_store(&boot->ready, true);
     gw_log_text(GW_LOG_INFO, "recibo.ready", "serving %u routes, configuration %s",
                 boot->conf->routes.count, boot->conf->hash);

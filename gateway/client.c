@@ -39,15 +39,26 @@ void client_bury_on(struct client *client, struct client **grave)
     *grave = client;
 }
 
-void client_accept(struct worker *worker, int fd, const struct sockaddr *peer, socklen_t peer_len)
+static bool take_transport(struct client *client, const struct client_arrival *arrival)
 {
+    client->transport.fd = arrival->fd;
+    if (arrival->tls == NULL)
+        return true;
+    client->transport.tls = tls_accept(arrival->tls, arrival->fd);
+    return client->transport.tls != NULL;
+}
+
+void client_accept(struct worker *worker, const struct client_arrival *arrival)
+{
+    const int fd = arrival->fd;
     const struct conf_limits *limits = &worker_conf(worker)->limits;
     const struct http1_limits head = {.target_bytes_max = limits->target_bytes,
                                       .head_bytes_max = limits->head_bytes,
                                       .fields_max = limits->headers};
     struct client *client = calloc(1, sizeof(*client));
-    if (client == NULL) {
-        (void)close(fd);
+    if (client == NULL || !take_transport(client, arrival)) {
+        (void)close(fd); /* nothing was read */
+        free(client);
         return;
     }
     const int on = 1;
@@ -55,9 +66,9 @@ void client_accept(struct worker *worker, int fd, const struct sockaddr *peer, s
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     client->tag_client = CLIENT_TAG;
     client->worker = worker;
-    client->fd = fd;
     client->came_late = worker_is_draining(worker);
-    memcpy(&client->peer, peer, peer_len < sizeof(client->peer) ? peer_len : sizeof(client->peer));
+    memcpy(&client->peer, arrival->peer,
+           arrival->peer_len < sizeof(client->peer) ? arrival->peer_len : sizeof(client->peer));
     http1_parser_init(&client->parser, HTTP1_REQUESTS, &head);
     gw_buf_init(&client->pending, CLIENT_PENDING_BYTES_MAX);
     gw_buf_init(&client->out, CLIENT_OUT_BYTES_MAX);
@@ -69,12 +80,43 @@ void client_accept(struct worker *worker, int fd, const struct sockaddr *peer, s
     (void)event_assign(&client->timer, base, -1, 0, client_timer_fires, client);
     worker_take_client(worker, client);
     atomic_fetch_add(&board_gauges(worker_ports(worker)->board)->connections, 1);
-    client_set_state(client, CLIENT_IDLE);
+    client_set_state(client, client->transport.tls == NULL ? CLIENT_IDLE : CLIENT_SHAKE);
     client_want_read(client, true);
+}
+
+static void tell_failure(const struct client *client)
+{
+    if (gw_log_is_on(GW_LOG_DEBUG)) /* anybody can make as many as he likes */
+        gw_log_text(GW_LOG_DEBUG, "client.tls_failed", "%s", tls_why(client->transport.tls));
+}
+
+void client_shake(struct client *client)
+{
+    switch (transport_shake(&client->transport)) {
+    case TLS_READY:
+        client->certificate = tls_peer_of(client->transport.tls);
+        client_want_write(client, false);
+        client_set_state(client, CLIENT_IDLE);
+        client_want_read(client, true);
+        break;
+    case TLS_WANTS_READ:
+        client_want_write(client, false);
+        client_want_read(client, true);
+        break;
+    case TLS_WANTS_WRITE:
+        client_want_read(client, false);
+        client_want_write(client, true);
+        break;
+    case TLS_FAILED:
+        tell_failure(client);
+        client_die(client);
+        break;
+    }
 }
 
 void client_free(struct client *client)
 {
+    tls_peer_unref(client->certificate);
     http1_parser_fini(&client->parser);
     gw_buf_fini(&client->pending);
     gw_buf_fini(&client->out);
@@ -106,6 +148,7 @@ void client_set_state(struct client *client, enum client_state state)
     case CLIENT_STREAM:
         client_set_timer(client, limits->idle_time_ms);
         break;
+    case CLIENT_SHAKE:
     case CLIENT_HEAD:
         client_set_timer(client, limits->head_time_ms);
         break;
@@ -160,8 +203,8 @@ void client_die(struct client *client)
     (void)event_del(&client->read_event); /* before the descriptor goes */
     (void)event_del(&client->write_event);
     (void)event_del(&client->timer);
-    (void)close(client->fd); /* nothing is lost: replies were written or given up */
-    client->fd = -1;
+    /* Nothing is lost: replies were written or given up. */
+    transport_close(&client->transport, !client->abort_after && !client->broken);
     leave_flow(client);
     client->state = CLIENT_DEAD;
     atomic_fetch_sub(&board_gauges(worker_ports(client->worker)->board)->connections, 1);
@@ -170,13 +213,16 @@ void client_die(struct client *client)
 
 /* Shuts our side and waits for the caller to have read the answer: closing with
  * unread bytes would reset the connection and take the answer with it (IN-15). */
-static void linger(struct client *client)
+void client_linger(struct client *client)
 {
-    if (shutdown(client->fd, SHUT_WR) != 0 || client->saw_eof) {
+    enum tls_next next = transport_shut(&client->transport);
+    if (next == TLS_FAILED || client->saw_eof) {
         client_die(client);
         return;
     }
-    client_set_state(client, CLIENT_LINGER);
+    if (client->state != CLIENT_LINGER)
+        client_set_state(client, CLIENT_LINGER);
+    client_want_write(client, next == TLS_WANTS_WRITE);
     client_want_read(client, true);
 }
 
@@ -185,7 +231,8 @@ static void linger(struct client *client)
 static void reset(struct client *client)
 {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* else it closes */
+    (void)setsockopt(client->transport.fd, SOL_SOCKET, SO_LINGER, &none,
+                     sizeof(none)); /* else it closes */
     client_die(client);
 }
 
@@ -194,7 +241,7 @@ void client_reply_is_out(struct client *client)
     if (client->abort_after) {
         reset(client);
     } else if (client->close_after) {
-        linger(client);
+        client_linger(client);
     } else if (!client->message_done) {
         client->skipped_bytes = 0;
         client_set_state(client, CLIENT_SKIP);
@@ -214,15 +261,16 @@ void client_drain(struct client *client)
     client->close_after = true;
     if (client->state == CLIENT_IDLE)
         client_die(client);
-    else if (client->state == CLIENT_HEAD)
+    else if (client->state == CLIENT_HEAD || client->state == CLIENT_SHAKE)
         client_set_timer(client, CLIENT_DRAIN_MS); /* a slow head does not hold the drain */
     else if (client->state == CLIENT_SKIP)
-        linger(client); /* the answer is out; the rest of the body is of no use */
+        client_linger(client); /* the answer is out; the rest of the body is of no use */
 }
 
 bool client_holds_drain(const struct client *client)
 {
-    return !client->came_late && client->state != CLIENT_IDLE && client->state != CLIENT_HEAD;
+    return !client->came_late && client->state != CLIENT_IDLE && client->state != CLIENT_HEAD &&
+           client->state != CLIENT_SHAKE;
 }
 
 void client_abort(struct client *client)

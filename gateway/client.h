@@ -6,11 +6,18 @@
 #define RECIBO_GATEWAY_CLIENT_H
 
 #include "gateway/flow.h"
+#include "gateway/transport.h"
 
 #include <sys/socket.h>
 
+struct client_arrival {
+    int fd;
+    const struct sockaddr *peer;
+    socklen_t peer_len;
+    struct tls_context *tls; /* of the listener; NULL: plain */
+};
 /* Takes the descriptor, also on failure. */
-void client_accept(struct worker *worker, int fd, const struct sockaddr *peer, socklen_t peer_len);
+void client_accept(struct worker *worker, const struct client_arrival *arrival);
 /* Drain: an idle connection is closed at once, a busy one after its reply. */
 void client_drain(struct client *client);
 /* Does a drain wait for it? Not for one that came after it began, nor for one that has

@@ -16,6 +16,7 @@
 #define CLIENT_RATE_GRACE_MS     2000        /* before body_rate_min is judged */
 
 enum client_state {
+    CLIENT_SHAKE,  /* the TLS handshake is under way */
     CLIENT_IDLE,   /* between requests */
     CLIENT_HEAD,   /* a head is coming */
     CLIENT_FLOW,   /* a flow runs; nothing is read */
@@ -31,7 +32,8 @@ struct client {
     GW_TAG(client);
 #define CLIENT_TAG 0x434c4e54u
     struct worker *worker;
-    int fd;
+    struct transport transport;
+    struct tls_peer *certificate; /* the caller's, verified; NULL: none */
     struct sockaddr_storage peer;
     enum client_state state;
     struct client *next, *previous;
@@ -63,6 +65,11 @@ struct client {
 /* ---- client.c ---- */
 void client_set_state(struct client *client, enum client_state state);
 void client_want_read(struct client *client, bool wanted);
+void client_want_write(struct client *client, bool wanted);
+/* The TLS handshake goes as far as it can without waiting. */
+void client_shake(struct client *client);
+/* Shuts our side and waits for the caller to have read the answer (IN-15). */
+void client_linger(struct client *client);
 /* The reply has left, whole: what comes next on this connection. */
 void client_reply_is_out(struct client *client);
 void client_set_timer(struct client *client, int64_t ms);

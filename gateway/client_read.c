@@ -38,6 +38,7 @@ static void start_flow(struct client *client, struct http_head *head, enum probl
     if (peer != NULL)
         *peer = client->peer;
     flow->peer = peer;
+    flow->certificate = tls_peer_ref(client->certificate);
     if (problem == PROBLEM_NONE) {
         flow_run(flow, FLOW_ROOM_route);
         return;
@@ -98,6 +99,7 @@ static void body_came(struct client *client, struct span piece)
             client_reply_is_out(client);
         }
         break;
+    case CLIENT_SHAKE:
     case CLIENT_IDLE:
     case CLIENT_HEAD:
     case CLIENT_FLOW:
@@ -156,6 +158,7 @@ static bool wants_bytes(const struct client *client)
         return true;
     case CLIENT_STREAM:
         return !client->stream_paused && !client->message_done;
+    case CLIENT_SHAKE:
     case CLIENT_FLOW:
     case CLIENT_FLUSH:
     case CLIENT_LINGER:
@@ -241,6 +244,7 @@ static void peer_ended(struct client *client, bool cleanly)
         if (!cleanly)
             client_die(client);
         break;
+    case CLIENT_SHAKE:
     case CLIENT_IDLE:
     case CLIENT_HEAD:
     case CLIENT_SKIP:
@@ -268,6 +272,10 @@ void client_readable(evutil_socket_t fd, short what, void *ctx)
     GW_CAST(client, ctx, client, CLIENT_TAG);
     if (client->state == CLIENT_DEAD)
         return;
+    if (client->state == CLIENT_SHAKE) {
+        client_shake(client);
+        return;
+    }
     if (client->pending.len > 0 || client->state == CLIENT_BODY || client->state == CLIENT_STREAM) {
         if (client->pending.len > 0 && wants_bytes(client))
             take_pending(client);
@@ -280,7 +288,7 @@ void client_readable(evutil_socket_t fd, short what, void *ctx)
         return;
     }
     char *room = worker_read_room(client->worker);
-    ssize_t len = recv(client->fd, room, WORKER_READ_BYTES, 0);
+    ssize_t len = transport_read(&client->transport, room, WORKER_READ_BYTES);
     if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (len <= 0) {
@@ -314,6 +322,7 @@ void client_timer_fires(evutil_socket_t fd, short what, void *ctx)
         else
             stream_breaks(client, PROBLEM_REQUEST_TIMEOUT);
         break;
+    case CLIENT_SHAKE:
     case CLIENT_FLOW:
     case CLIENT_IDLE:
     case CLIENT_FLUSH:

@@ -14,9 +14,9 @@
 
 #define FILE_PIECE_BYTES (32 * 1024)
 
-static void want_write(struct client *client, bool wanted)
+void client_want_write(struct client *client, bool wanted)
 {
-    if (wanted == client->writes)
+    if (wanted == client->writes || client->state == CLIENT_DEAD)
         return;
     client->writes = wanted;
     int rc = wanted ? event_add(&client->write_event, NULL) : event_del(&client->write_event);
@@ -68,8 +68,7 @@ static ssize_t send_piece(struct client *client)
     }
     if (count == 0)
         return 0;
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
-    return sendmsg(client->fd, &message, MSG_NOSIGNAL);
+    return transport_write(&client->transport, parts, (size_t)count);
 }
 
 static void account(struct client *client, size_t sent)
@@ -103,7 +102,7 @@ void client_flush(struct client *client)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            want_write(client, true);
+            client_want_write(client, true);
             client_set_timer(client, worker_conf(client->worker)->limits.idle_time_ms);
             return;
         }
@@ -113,7 +112,7 @@ void client_flush(struct client *client)
             account(client, (size_t)sent);
     }
     if (!client->broken && client->state != CLIENT_DEAD)
-        want_write(client, false);
+        client_want_write(client, false);
 }
 
 static void is_flushed(struct client *client)
@@ -139,6 +138,14 @@ void client_writable(evutil_socket_t fd, short what, void *ctx)
     (void)fd;
     (void)what;
     GW_CAST(client, ctx, client, CLIENT_TAG);
+    if (client->state == CLIENT_SHAKE) {
+        client_shake(client);
+        return;
+    }
+    if (client->state == CLIENT_LINGER && !client->broken) {
+        client_linger(client); /* the end of TLS has not left yet */
+        return;
+    }
     client_flush(client);
     if (client->broken)
         client_die(client);

@@ -6,6 +6,7 @@
 
 #include "gateway/board.h"
 #include "gateway/splice.h"
+#include "gateway/tls/tls.h"
 #include "gateway/upstream/upstream.h"
 #include "policy/cancel.h"
 #include "policy/probe.h"
@@ -126,6 +127,7 @@ struct flow {
     struct client *client; /* NULL: nobody waits */
     const struct client_ops *client_ops;
     const struct sockaddr_storage *peer; /* arena; NULL: not known */
+    struct tls_peer *certificate;        /* the caller's, verified, counted; NULL: none */
     bool client_gone;
     struct http_head *head; /* owned */
     struct gw_buf body;

@@ -193,6 +193,7 @@ static void free_the_dead(struct worker *worker)
         struct flow *flow = worker->flow_grave;
         worker->flow_grave = flow->older;
         http_head_free(flow->head);
+        tls_peer_unref(flow->certificate);
         conf_unref((struct conf *)(uintptr_t)flow->conf);
         arena_free(flow->arena);
         flow->tag_flow = 0;
@@ -406,6 +407,7 @@ static enum gw_status make_port(struct worker *worker, struct gw_error *err)
         .answer_fields_max = 100,
         .spool_dir = worker->options.spool_dir,
         .clock = worker->ports.clock,
+        .tls = worker->options.tls,
     };
     return upstream_port_new(&options, &worker->upstream, err);
 }
@@ -427,8 +429,7 @@ enum gw_status worker_new(const struct worker_options *options, const struct wor
     if (status == GW_OK)
         status = make_port(worker, err);
     if (status == GW_OK)
-        status = listeners_new(worker, options->listen_fds, options->listen_count,
-                               &worker->listeners, err);
+        status = listeners_new(worker, options, &worker->listeners, err);
     if (status == GW_OK && options->index == 0)
         status = sources_new(worker, &worker->sources, err);
     if (status == GW_OK && conf_observed_bytes(conf) > 0)

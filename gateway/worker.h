@@ -16,6 +16,7 @@ struct worker_options {
     uint32_t index;        /* 0.. */
     const int *listen_fds; /* shared by all workers; closed by their owner */
     uint32_t listen_count;
+    const struct tls_book *tls; /* borrowed; NULL: all is plain */
     const char *spool_dir;
 };
 

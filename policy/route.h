@@ -199,6 +199,13 @@ enum credentials_mode { CREDENTIALS_PASS, CREDENTIALS_STRIP };
 enum path_case { PATH_CASE_SENSITIVE, PATH_CASE_INSENSITIVE };
 enum connection_reuse { REUSE_CHECKED, REUSE_NEVER };
 
+/* Paths are absolute or as the process sees them, and NUL-terminated; empty: none. */
+struct upstream_tls {
+    bool is_on;       /* an https url */
+    struct span name; /* that the certificate must be for: a name, or an address in digits */
+    struct span ca, certificate, key;
+};
+
 struct upstream_policy {
     struct span name;
     struct span host; /* name or address to connect to */
@@ -207,6 +214,7 @@ struct upstream_policy {
     bool host_preserve;      /* pass the caller's Host on */
     struct span host_header; /* `host: NAME`; empty: the authority of the url */
     struct span path_prefix; /* of the url, without a trailing slash; usually empty */
+    struct upstream_tls tls;
     enum path_case path_case;
     /* The seven timeouts, ms. send, first_byte and idle are times without progress. */
     int64_t connect_ms, tls_ms, send_ms, first_byte_ms, idle_ms, answer_ms, late_ms;

@@ -39,7 +39,7 @@ static enum gw_status start_http(struct admin *admin, struct gw_error *err)
     admin->http = evhttp_new(admin->options.base);
     if (admin->http == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
-    admin->connections = connections_new(admin->http);
+    admin->connections = connections_new(admin->http, admin->options.tls);
     if (admin->connections == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
     admin->body_max = answer_body_max(admin->options.conf);

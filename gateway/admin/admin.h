@@ -10,12 +10,14 @@
 struct admin;
 struct event_base;
 
+struct tls_context; /* gateway/tls/tls.h */
 struct admin_options {
     struct event_base *base;  /* borrowed */
     const struct conf *conf;  /* borrowed; has_admin is set */
     struct store *store;      /* borrowed */
     struct board *board;      /* borrowed */
     struct gw_clock *clock;   /* borrowed */
+    struct tls_context *tls;  /* borrowed; NULL: plain */
     const atomic_bool *ready; /* for /readyz: everything is listening and recovered */
 };
 /* Binds and listens. */

@@ -2,7 +2,10 @@
  * Must never touch a connection after its close callback. */
 #include "gateway/admin/connections.h"
 
+#include "gateway/tls/tls.h"
+
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
@@ -24,6 +27,7 @@ struct connections {
     GW_TAG(connections);
 #define CONNECTIONS_TAG 0x434f4e53u
     struct evconnlistener *listener; /* NULL: none, or stopped for good */
+    struct tls_context *tls;         /* NULL: plain */
     struct connection *first;
     uint32_t count, writing;
 };
@@ -34,12 +38,13 @@ static void on_close(struct evhttp_connection *evhttp, void *arg);
 static void on_written(struct evhttp_request *request, void *arg);
 static void forget(struct connection *connection);
 
-struct connections *connections_new(struct evhttp *http)
+struct connections *connections_new(struct evhttp *http, struct tls_context *tls)
 {
     struct connections *all = calloc(1, sizeof(*all));
     if (all == NULL)
         return NULL;
     all->tag_connections = CONNECTIONS_TAG;
+    all->tls = tls;
     evhttp_set_bevcb(http, on_accept, all);
     return all;
 }
@@ -71,13 +76,29 @@ uint32_t connections_writing(const struct connections *all)
     return all->writing;
 }
 
+/* NULL only without memory: evhttp then makes a plain stream of its own, on which a
+ * caller's handshake is no HTTP, and no token was said yet. */
+static struct bufferevent *stream_new(struct connections *all, struct event_base *base)
+{
+    if (all->tls == NULL)
+        return bufferevent_socket_new(base, -1, 0);
+    struct ssl_st *ssl = tls_new_ssl(all->tls);
+    struct bufferevent *bev =
+        ssl == NULL ? NULL
+                    : bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING,
+                                                     BEV_OPT_CLOSE_ON_FREE);
+    if (bev != NULL)
+        bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
+    return bev;
+}
+
 /* evhttp asks for the stream of a new connection; which connection it becomes is
  * known only after this returns, so a deferred event looks. */
 static struct bufferevent *on_accept(struct event_base *base, void *arg)
 {
     struct connections *all;
     GW_CAST(all, arg, connections, CONNECTIONS_TAG);
-    struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+    struct bufferevent *bev = stream_new(all, base);
     struct connection *connection = bev == NULL ? NULL : calloc(1, sizeof(*connection));
     if (connection == NULL)
         return bev;
@@ -157,11 +178,23 @@ void connections_answering(struct connections *all, struct evhttp_request *reque
     evhttp_request_set_on_complete_cb(request, on_written, connection);
 }
 
+/* The end of TLS, where the connection ends: evhttp itself just closes. */
+static void say_goodbye(struct evhttp_request *request)
+{
+    struct evhttp_connection *evhttp = evhttp_request_get_connection(request);
+    const char *asked = evhttp_find_header(evhttp_request_get_input_headers(request), "Connection");
+    const char *told = evhttp_find_header(evhttp_request_get_output_headers(request), "Connection");
+    bool closes = (asked != NULL && evutil_ascii_strcasecmp(asked, "close") == 0) ||
+                  (told != NULL && evutil_ascii_strcasecmp(told, "close") == 0);
+    if (evhttp != NULL && closes)
+        tls_ssl_shut(bufferevent_openssl_get_ssl(evhttp_connection_get_bufferevent(evhttp)));
+}
+
 static void on_written(struct evhttp_request *request, void *arg)
 {
     struct connection *connection;
-    (void)request; /* evhttp frees it */
     GW_CAST(connection, arg, connection, CONNECTION_TAG);
+    say_goodbye(request);
     gw_assert(connection->is_writing);
     connection->is_writing = false;
     gw_assert(connection->all->writing > 0);

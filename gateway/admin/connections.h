@@ -12,9 +12,11 @@ struct connections;
 struct evhttp;
 struct evhttp_bound_socket;
 struct evhttp_request;
+struct tls_context; /* gateway/tls/tls.h */
 
-/* Watches what this evhttp accepts; NULL: out of memory. Free it after the evhttp. */
-struct connections *connections_new(struct evhttp *http);
+/* Watches what this evhttp accepts, over TLS unless that is NULL; NULL: out of memory. Free it
+ * after the evhttp. */
+struct connections *connections_new(struct evhttp *http, struct tls_context *tls);
 void connections_free(struct connections *all); /* NULL is fine */
 /* Whose accepting is stopped while the cap is reached. */
 void connections_listen(struct connections *all, struct evhttp_bound_socket *socket);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -42,6 +43,10 @@ static enum gw_status bind_tcp(struct listener *listener, struct evhttp *http,
     if (listener->socket == NULL)
         return gw_error_set(err, GW_IO, "listen on admin.address %.*s: %s", (int)address->text.len,
                             address->text.ptr, strerror(errno));
+    const int on = 1;
+    /* Inherited: over TLS head and body leave in records of their own. Without it: slower. */
+    (void)setsockopt(evhttp_bound_socket_get_fd(listener->socket), IPPROTO_TCP, TCP_NODELAY, &on,
+                     sizeof(on));
     listener->port = bound_port(evhttp_bound_socket_get_fd(listener->socket));
     return GW_OK;
 }

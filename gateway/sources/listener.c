@@ -20,6 +20,7 @@ struct listener {
     struct listeners *all;
     struct event *event;
     int fd;
+    struct tls_context *tls; /* NULL: plain */
 };
 
 struct listeners {
@@ -36,8 +37,12 @@ static const char too_many[] =
     "\"message\":\"Too many connections. Nothing was sent.\"}}\n";
 
 /* Over the limit: said at once, so that the caller knows that nothing happened. */
-static void turn_away(int fd)
+static void turn_away(int fd, bool is_tls)
 {
+    if (is_tls) {        /* a handshake for it would cost what there is too little of */
+        (void)close(fd); /* nothing was read */
+        return;
+    }
     char answer[sizeof(too_many) + 256];
     int len = snprintf(answer, sizeof(answer),
                        "HTTP/1.1 503 Service Unavailable\r\n"
@@ -81,11 +86,15 @@ static void acceptable(evutil_socket_t fd, short what, void *ctx)
         }
         struct worker *worker = listener->all->worker;
         if (has_room(worker)) {
-            client_accept(worker, client, (const struct sockaddr *)&peer, len);
+            const struct client_arrival arrival = {.fd = client,
+                                                   .peer = (const struct sockaddr *)&peer,
+                                                   .peer_len = len,
+                                                   .tls = listener->tls};
+            client_accept(worker, &arrival);
             continue;
         }
         board_count_refused(worker_ports(worker)->board, PROBLEM_OVERLOADED);
-        turn_away(client);
+        turn_away(client, listener->tls != NULL);
     }
 }
 
@@ -96,9 +105,10 @@ static void pause_is_over(evutil_socket_t fd, short what, void *ctx)
     listeners_start(ctx);
 }
 
-enum gw_status listeners_new(struct worker *worker, const int *fds, uint32_t count,
+enum gw_status listeners_new(struct worker *worker, const struct worker_options *options,
                              struct listeners **ret, struct gw_error *err)
 {
+    const uint32_t count = options->listen_count;
     struct listeners *all = calloc(1, sizeof(*all) + count * sizeof(all->items[0]));
     if (all == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
@@ -108,9 +118,10 @@ enum gw_status listeners_new(struct worker *worker, const int *fds, uint32_t cou
     for (uint32_t i = 0; i < count && ok; i++) {
         struct listener *listener = &all->items[all->count++];
         listener->all = all;
-        listener->fd = fds[i];
-        listener->event =
-            event_new(worker_base(worker), fds[i], EV_READ | EV_PERSIST, acceptable, listener);
+        listener->fd = options->listen_fds[i];
+        listener->tls = tls_book_listener(options->tls, i);
+        listener->event = event_new(worker_base(worker), listener->fd, EV_READ | EV_PERSIST,
+                                    acceptable, listener);
         ok = listener->event != NULL;
     }
     if (!ok) {

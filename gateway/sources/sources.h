@@ -8,7 +8,8 @@
 
 /* ---- listener.c ---- */
 struct listeners;
-GW_MUST_CHECK enum gw_status listeners_new(struct worker *worker, const int *fds, uint32_t count,
+GW_MUST_CHECK enum gw_status listeners_new(struct worker *worker,
+                                           const struct worker_options *options,
                                            struct listeners **ret, struct gw_error *err);
 void listeners_start(struct listeners *listeners);
 void listeners_stop(

@@ -3,7 +3,6 @@
  * callback of its exchange but from an event. */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/fault.h"
 #include "gateway/upstream/connection.h"
@@ -24,7 +23,7 @@ struct connection *connection_new(struct origin *origin)
     connection->tag_connection = CONNECTION_TAG;
     connection->origin = origin;
     connection->port = port;
-    connection->fd = -1;
+    connection->transport.fd = -1;
     connection->holds_slot = true;
     connection->connect_end = END_connect_refused;
     struct http1_limits limits = {.head_bytes_max = port->options.answer_head_bytes_max,
@@ -65,7 +64,10 @@ void connection_writable(evutil_socket_t fd, short what, void *ctx)
     struct exchange *exchange = connection->exchange;
     gw_assert(exchange != NULL);
     if (exchange->stage == EXCHANGE_OPENING) {
-        connection_connected(connection);
+        if (connection->is_shaking)
+            connection_shake(connection);
+        else
+            connection_connected(connection);
         return;
     }
     connection_flush(connection);
@@ -74,20 +76,30 @@ void connection_writable(evutil_socket_t fd, short what, void *ctx)
         exchange->ops->drained(exchange);
 }
 
+/* All of a record counts from its first byte on, for nobody knows what the peer makes of a
+ * part. true: more has left than before. */
+static bool count_bytes(struct connection *connection, size_t taken)
+{
+    size_t begun = transport_begun(&connection->transport);
+    uint64_t whole = connection->exchange->bytes_out + taken + begun - connection->begun;
+    bool is_more = whole > connection->exchange->bytes_out || taken > 0;
+    connection->begun = begun;
+    connection->exchange->bytes_out = whole;
+    return is_more;
+}
+
 size_t connection_send(struct connection *connection, struct iovec *parts, size_t count)
 {
     struct exchange *exchange = connection->exchange;
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     ssize_t taken = -1;
     if (exchange->bytes_out == 0 && GW_FAULT(first_byte))
         errno = EPIPE;
     else
-        taken = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (taken >= 0) {
-        exchange->bytes_out += (uint64_t)taken;
+        taken = transport_write(&connection->transport, parts, count);
+    if (count_bytes(connection, taken > 0 ? (size_t)taken : 0))
         exchange->progress_ms = port_now(connection->port);
+    if (taken >= 0)
         return (size_t)taken;
-    }
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
         return 0;
     /* The kernel tells a reset once; from here on an end of file is not a clean one. */
@@ -131,7 +143,7 @@ void connection_flush(struct connection *connection)
 
 void connection_wants_read(struct connection *connection, bool wanted)
 {
-    if (connection->is_reading == wanted || connection->fd < 0)
+    if (connection->is_reading == wanted || connection->transport.fd < 0)
         return;
     if (wanted) {
         connection->is_reading = event_add(&connection->read_event, NULL) == 0;
@@ -145,7 +157,7 @@ void connection_wants_read(struct connection *connection, bool wanted)
 
 void connection_wants_write(struct connection *connection, bool wanted)
 {
-    if (connection->is_writing == wanted || connection->fd < 0)
+    if (connection->is_writing == wanted || connection->transport.fd < 0)
         return;
     if (wanted) {
         connection->is_writing = event_add(&connection->write_event, NULL) == 0;
@@ -214,11 +226,9 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 
 /* ---- keeping and closing ---- */
 
-bool connection_is_clean(const struct connection *connection)
+bool connection_is_clean(struct connection *connection)
 {
-    char byte;
-    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-           (errno == EAGAIN || errno == EWOULDBLOCK);
+    return transport_is_quiet(&connection->transport);
 }
 
 void connection_keep(struct connection *connection, int64_t idle_max_ms)
@@ -229,6 +239,7 @@ void connection_keep(struct connection *connection, int64_t idle_max_ms)
     gw_assert(!connection->is_writing);
     http1_parser_reset(&connection->parser);
     gw_buf_fini(&connection->leftover);
+    gw_assert(connection->begun == 0);
     connection->may_be_kept = false;
     connection->kept_ms = port_now(port);
     connection->kept_until_ms = connection->kept_ms + idle_max_ms;
@@ -278,10 +289,10 @@ void connection_close(struct connection *connection)
 
 void connection_close_descriptor(struct connection *connection)
 {
-    if (connection->fd < 0)
+    if (connection->transport.fd < 0)
         return;
     connection_wants_read(connection, false);
     connection_wants_write(connection, false);
-    (void)close(connection->fd); /* an error of close leaves nothing to do */
-    connection->fd = -1;
+    transport_close(&connection->transport, !connection->was_reset);
+    connection->is_shaking = false;
 }

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "gateway/transport.h"
 #include "gateway/upstream/upstream.h"
 
 #define UPSTREAM_READ_BYTES        (64 * 1024)
@@ -26,8 +27,9 @@
 #define UPSTREAM_ADDRESSES_MAX     8  /* of one name; the others are not tried */
 #define UPSTREAM_ADDRESS_BYTES     64 /* "[" IPv6 "]:65535" and a NUL */
 #define UPSTREAM_NAME_BYTES_MAX    255
-#define UPSTREAM_SWEEP_MS          1000 /* how often kept connections are looked at */
-#define UPSTREAM_NAME_MS           1000 /* how long the addresses of a name are believed */
+#define UPSTREAM_SWEEP_MS          1000  /* how often kept connections are looked at */
+#define UPSTREAM_NAME_MS           1000  /* how long the addresses of a name are believed */
+#define UPSTREAM_TLS_TELL_MS       10000 /* between two log lines of failed handshakes */
 #define UPSTREAM_STREAM_HIGH_BYTES (64 * 1024)
 #define UPSTREAM_STREAM_BYTES_MAX  (1024 * 1024) /* a stream's send buffer at the very most */
 #define UPSTREAM_DIRECT_BYTES      (8 * 1024)    /* pieces this large are sent without a copy */
@@ -120,7 +122,11 @@ struct origin {
     struct exchange_list waiting;
     uint32_t waiting_count;
     struct event queue_timer;
-    int64_t queue_until_ms;    /* when it runs, while it is pending */
+    int64_t queue_until_ms;  /* when it runs, while it is pending */
+    struct tls_context *tls; /* of an https url; NULL: plain, or nothing to verify it with */
+    bool is_tls;
+    struct tls_kept tls_kept;
+    int64_t tls_told_ms;       /* when a failed handshake was last logged */
     struct address_list found; /* the addresses of host ... */
     int64_t found_until_ms;    /* ... believed until then */
 };
@@ -145,8 +151,10 @@ struct connection {
     struct origin *origin;
     struct upstream_port *port;
     struct exchange *exchange; /* NULL while kept */
-    int fd;                    /* -1: none yet, or closed */
+    struct transport transport;
+    size_t begun; /* counted as sent, though not taken yet: part of a record has left */
     bool is_closed, is_kept, holds_slot;
+    bool is_shaking;             /* connected, and the TLS handshake is under way */
     bool is_reading, is_writing; /* the events are added */
     bool was_reset;              /* a write failed: the next end of file is none */
     bool may_be_kept;            /* by the head of the answer */
@@ -173,7 +181,7 @@ void connection_watch(struct connection *connection); /* sees to it that the tim
 void connection_wants_read(struct connection *connection, bool wanted);
 void connection_wants_write(struct connection *connection, bool wanted);
 void connection_keep(struct connection *connection, int64_t idle_max_ms);
-bool connection_is_clean(const struct connection *connection);
+bool connection_is_clean(struct connection *connection);
 void connection_release_slot(struct connection *connection);
 void connection_close(struct connection *connection); /* freed in the turn */
 void connection_free(struct connection *connection);
@@ -184,6 +192,7 @@ void connection_writable(evutil_socket_t fd, short what, void *ctx);
 /* Names, addresses, connect. A failure reaches the exchange in the next turn. */
 void connection_open(struct connection *connection);
 void connection_connected(struct connection *connection); /* or not: asks the kernel */
+void connection_shake(struct connection *connection);     /* the TLS handshake goes on */
 void connection_opening_timer(struct connection *connection, int64_t now_ms);
 
 /* ---- reader.c: bytes of the answer ---- */
@@ -232,7 +241,7 @@ struct exchange {
     uint16_t status;
     struct span out[2]; /* still to be sent: the head, the body */
     uint64_t bytes_out, bytes_in;
-    int64_t connect_ms, send_ms, first_byte_ms, idle_ms, late_ms, connection_idle_ms;
+    int64_t connect_ms, tls_ms, send_ms, first_byte_ms, idle_ms, late_ms, connection_idle_ms;
     int64_t start_ms, open_until_ms, progress_ms, answer_until_ms, late_until_ms;
     enum attempt_end end;
     char address[UPSTREAM_ADDRESS_BYTES]; /* empty until connected to */

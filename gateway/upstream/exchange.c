@@ -19,6 +19,7 @@ void exchange_init(struct exchange *exchange, struct upstream_port *port,
         .stage = EXCHANGE_OPENING,
         .never_reuse = policy->reuse == REUSE_NEVER,
         .connect_ms = policy->connect_ms,
+        .tls_ms = policy->tls_ms,
         .send_ms = policy->send_ms,
         .first_byte_ms = policy->first_byte_ms,
         .idle_ms = policy->idle_ms,
@@ -217,7 +218,10 @@ static enum attempt_end honest_end(const struct exchange *exchange, enum attempt
     case END_cut_answer:
     case END_bad_answer:
     case END_answer_too_large:
-        return exchange->was_kept ? END_stale_connection : END_connect_refused;
+        if (exchange->was_kept)
+            return END_stale_connection;
+        /* A handshake that the peer takes back after our side had ended it (TLS 1.3). */
+        return exchange->origin->is_tls ? END_tls_failed : END_connect_refused;
     case END_COUNT:
         break;
     }

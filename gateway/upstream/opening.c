@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 
+#include "base/log.h"
 #include "gateway/upstream/connection.h"
 
 static void on_names(const struct address_list *found, void *ctx);
@@ -12,6 +13,9 @@ static void connect_next(struct connection *connection);
 static bool connect_to(struct connection *connection, const struct address *address);
 static bool watch_descriptor(struct connection *connection);
 static enum attempt_end end_of_errno(int error);
+static void stands(struct connection *connection);
+static void begin_shaking(struct connection *connection);
+static void tell_failure(struct connection *connection, const char *why);
 static bool is_connected_to_itself(const struct connection *connection);
 
 void connection_open(struct connection *connection)
@@ -78,16 +82,18 @@ static bool connect_to(struct connection *connection, const struct address *addr
 {
     connection_close_descriptor(connection);
     int family = address->of.any.sa_family;
-    connection->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-    if (connection->fd < 0) {
+    connection->transport.fd =
+        socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    if (connection->transport.fd < 0) {
         connection->connect_end = end_of_errno(errno);
         return false;
     }
     int on = 1;
     /* Without it small requests are slower, not wrong. */
-    (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(connection->transport.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     address_print(address, connection->address);
-    if (connect(connection->fd, &address->of.any, address->len) != 0 && errno != EINPROGRESS) {
+    if (connect(connection->transport.fd, &address->of.any, address->len) != 0 &&
+        errno != EINPROGRESS) {
         connection->connect_end = end_of_errno(errno);
         connection_close_descriptor(connection);
         return false;
@@ -110,10 +116,10 @@ static bool connect_to(struct connection *connection, const struct address *addr
 static bool watch_descriptor(struct connection *connection)
 {
     struct event_base *base = connection->port->options.base;
-    if (event_assign(&connection->read_event, base, connection->fd, EV_READ | EV_PERSIST,
+    if (event_assign(&connection->read_event, base, connection->transport.fd, EV_READ | EV_PERSIST,
                      connection_readable, connection) != 0 ||
-        event_assign(&connection->write_event, base, connection->fd, EV_WRITE | EV_PERSIST,
-                     connection_writable, connection) != 0)
+        event_assign(&connection->write_event, base, connection->transport.fd,
+                     EV_WRITE | EV_PERSIST, connection_writable, connection) != 0)
         return false;
     connection->is_writing = event_add(&connection->write_event, NULL) == 0;
     return connection->is_writing;
@@ -139,7 +145,7 @@ void connection_connected(struct connection *connection)
 {
     int error = 0;
     socklen_t len = sizeof(error);
-    if (getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+    if (getsockopt(connection->transport.fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
         error = errno;
     if (error == 0 && is_connected_to_itself(connection))
         error = ECONNREFUSED;
@@ -148,11 +154,77 @@ void connection_connected(struct connection *connection)
         connect_next(connection);
         return;
     }
+    if (connection->origin->is_tls)
+        begin_shaking(connection);
+    else
+        stands(connection);
+}
+
+static void stands(struct connection *connection)
+{
     struct exchange *exchange = connection->exchange;
     connection_wants_write(connection, false);
     connection_wants_read(connection, !exchange->is_paused);
     if (connection->exchange == exchange)
         exchange_opened(exchange);
+}
+
+/* ---- TLS ---- */
+
+static void begin_shaking(struct connection *connection)
+{
+    struct origin *origin = connection->origin;
+    if (origin->tls != NULL)
+        connection->transport.tls =
+            tls_connect(origin->tls, connection->transport.fd, &origin->tls_kept);
+    if (connection->transport.tls == NULL) {
+        tell_failure(connection, origin->tls == NULL ? "there are no certificates to verify with"
+                                                     : "out of memory");
+        exchange_end_later(connection->exchange, END_tls_failed);
+        return;
+    }
+    connection->is_shaking = true;
+    connection->address_until_ms = port_now(connection->port) + connection->exchange->tls_ms;
+    if (connection->address_until_ms > connection->exchange->answer_until_ms)
+        connection->address_until_ms = connection->exchange->answer_until_ms;
+    connection_shake(connection);
+}
+
+void connection_shake(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    gw_assert(exchange->bytes_out == 0);
+    enum tls_next next = transport_shake(&connection->transport);
+    if (next == TLS_FAILED) {
+        tell_failure(connection, tls_why(connection->transport.tls));
+        exchange_end_later(exchange, END_tls_failed);
+        return;
+    }
+    if (next == TLS_READY) {
+        connection->is_shaking = false;
+        stands(connection);
+        return;
+    }
+    connection_wants_read(connection, next == TLS_WANTS_READ);
+    if (connection->exchange == exchange)
+        connection_wants_write(connection, next == TLS_WANTS_WRITE);
+    if (connection->exchange == exchange)
+        connection_watch(connection);
+}
+
+/* Once in a while: an upstream whose certificate has expired fails every request. */
+static void tell_failure(struct connection *connection, const char *why)
+{
+    struct origin *origin = connection->origin;
+    int64_t now_ms = port_now(connection->port);
+    if (origin->tls_told_ms != 0 && now_ms < origin->tls_told_ms + UPSTREAM_TLS_TELL_MS)
+        return;
+    origin->tls_told_ms = now_ms;
+    const struct gw_log_pair pairs[] = {{"upstream", origin->name, 0},
+                                        {"address", span_str(connection->address), 0},
+                                        {"reason", span_str(why), 0},
+                                        GW_LOG_END};
+    gw_log(GW_LOG_WARN, "upstream.tls_failed", pairs);
 }
 
 /* A connect to a free port of this host can meet itself when the kernel picks the
@@ -161,7 +233,7 @@ static bool is_connected_to_itself(const struct connection *connection)
 {
     struct address own = {.len = sizeof(own.of)};
     const struct address *peer = &connection->addresses.items[connection->address_next - 1];
-    if (getsockname(connection->fd, &own.of.any, &own.len) != 0 || own.len != peer->len)
+    if (getsockname(connection->transport.fd, &own.of.any, &own.len) != 0 || own.len != peer->len)
         return false;
     if (own.of.any.sa_family == AF_INET)
         return own.of.v4.sin_port == peer->of.v4.sin_port &&
@@ -178,6 +250,9 @@ void connection_opening_timer(struct connection *connection, int64_t now_ms)
         connection_watch(connection);
     } else if (is_resolving) {
         exchange_end_later(exchange, END_dns_failed);
+    } else if (connection->is_shaking) {
+        tell_failure(connection, "the handshake took longer than timeouts.tls");
+        exchange_end_later(exchange, END_tls_failed);
     } else {
         connection->connect_end = END_connect_timeout;
         connect_next(connection);

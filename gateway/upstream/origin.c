@@ -41,8 +41,8 @@ static struct origin *find(struct upstream_port *port, const struct upstream_pol
 {
     for (struct origin *origin = TAILQ_FIRST(&port->origins); origin != NULL;
          origin = TAILQ_NEXT(origin, link))
-        if (origin->port_number == policy->port && span_equal(origin->name, policy->name) &&
-            span_equal(origin->host, policy->host))
+        if (origin->port_number == policy->port && origin->is_tls == policy->tls.is_on &&
+            span_equal(origin->name, policy->name) && span_equal(origin->host, policy->host))
             return origin;
     return NULL;
 }
@@ -77,6 +77,9 @@ static struct origin *origin_new(struct upstream_port *port, const struct upstre
     origin->tag_origin = ORIGIN_TAG;
     origin->port = port;
     origin->port_number = policy->port;
+    origin->is_tls = policy->tls.is_on;
+    if (origin->is_tls)
+        origin->tls = tls_book_upstream(port->options.tls, policy->name);
     char *text = origin->text;
     memcpy(text, policy->host.ptr, host);
     origin->host = span_of(text, host);
@@ -105,6 +108,7 @@ void origin_free(struct origin *origin)
     gw_assert(TAILQ_EMPTY(&origin->waiting));
     origin->port->origin_count--;
     (void)event_del(&origin->queue_timer); /* fails only where it was never assigned */
+    tls_kept_fini(&origin->tls_kept);
     free(origin->text);
     free(origin);
 }

@@ -22,17 +22,24 @@ void connection_readable(evutil_socket_t fd, short what, void *ctx)
     struct connection *connection;
     GW_CAST(connection, ctx, connection, CONNECTION_TAG);
     struct exchange *exchange = connection->exchange;
-    if (exchange == NULL) {
-        connection_close(connection); /* nobody asked: what comes now belongs to nobody */
+    if (exchange != NULL && exchange->stage == EXCHANGE_OPENING) {
+        connection_shake(connection); /* reading is wanted then for it alone */
         return;
     }
-    if (exchange->bytes_out == 0) {
-        exchange_finish(exchange, END_closed_no_answer);
+    /* Nobody asked: what comes now belongs to nobody, unless it is between the two ends of TLS. */
+    if (exchange == NULL || exchange->bytes_out == 0) {
+        if (connection_is_clean(connection))
+            return;
+        if (exchange == NULL)
+            connection_close(connection);
+        else
+            exchange_finish(exchange, END_closed_no_answer);
         return;
     }
     struct upstream_port *port = connection->port;
     for (int i = 0; i < UPSTREAM_READS_MAX; i++) {
-        ssize_t count = recv(connection->fd, port->read_buffer, sizeof(port->read_buffer), 0);
+        ssize_t count =
+            transport_read(&connection->transport, port->read_buffer, sizeof(port->read_buffer));
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return;
         if (count <= 0) {

@@ -17,6 +17,7 @@
 struct event_base;
 struct evdns_base;
 struct upstream_port;
+struct tls_book; /* gateway/tls/tls.h */
 
 struct upstream_port_options {
     struct event_base *base; /* borrowed */
@@ -26,6 +27,7 @@ struct upstream_port_options {
     uint32_t answer_head_bytes_max, answer_fields_max;
     const char *spool_dir; /* where answers larger than is kept in memory wait, in unlinked files */
     struct gw_clock *clock;
+    const struct tls_book *tls; /* borrowed; NULL: https upstreams cannot be verified, and fail */
 };
 GW_MUST_CHECK enum gw_status upstream_port_new(const struct upstream_port_options *options,
                                                struct upstream_port **ret, struct gw_error *err);

@@ -81,7 +81,7 @@ static void test_never_speaks_to_itself(void **state)
     call_begin(&world, &caller);
     struct connection *connection = ((struct exchange *)caller.call)->connection;
     int fd = connect_to_itself(&connection->addresses.items[0]);
-    assert_int_equal(dup3(fd, connection->fd, O_CLOEXEC), connection->fd);
+    assert_int_equal(dup3(fd, connection->transport.fd, O_CLOEXEC), connection->transport.fd);
     close(fd);
     connection_connected(connection);
     world_run(&world, &caller.done, 1);

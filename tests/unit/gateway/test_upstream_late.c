@@ -108,7 +108,7 @@ static void test_listening_ends(void **state)
         assert_true(caller.facts.still_listening);
         if (way == 1) { /* the upstream dies */
             const struct exchange *exchange = (const struct exchange *)caller.call;
-            assert_int_equal(shutdown(exchange->connection->fd, SHUT_RD), 0);
+            assert_int_equal(shutdown(exchange->connection->transport.fd, SHUT_RD), 0);
         } else if (way == 2) {
             upstream_http_ops.cancel(caller.call);
             upstream_http_ops.cancel(caller.call); /* twice is once */
