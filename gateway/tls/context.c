@@ -123,8 +123,6 @@ static enum gw_status make_server(struct tls_generation *generation, struct gw_e
 {
     const struct tls_recipe *recipe = generation->recipe;
     SSL_CTX *ctx = generation->ctx;
-    /* A request says itself where it ends; many callers just go. */
-    (void)SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
     (void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); /* tickets need no memory */
     (void)SSL_CTX_set_num_tickets(ctx, 1);
     (void)SSL_CTX_set_max_early_data(ctx, 0); /* a first flight that can be replayed */
@@ -201,7 +199,10 @@ enum gw_status tls_generation_new(const struct tls_recipe *recipe, struct tls_ge
         SSL_CTX_set_min_proto_version(generation->ctx, TLS1_2_VERSION) != 1)
         status = gw_error_set(err, GW_NOMEM, "OpenSSL makes no context: %s", tls_error_text());
     if (status == GW_OK) {
-        (void)SSL_CTX_set_options(generation->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        /* OpenSSL would give up the session with an end that is none; the session's own look
+         * at the socket tells the two apart. */
+        (void)SSL_CTX_set_options(generation->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                                       SSL_OP_IGNORE_UNEXPECTED_EOF);
         (void)SSL_CTX_set_mode(generation->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                                     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                                     SSL_MODE_RELEASE_BUFFERS);

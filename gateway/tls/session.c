@@ -152,6 +152,13 @@ enum tls_next tls_shake(struct tls_session *session)
 
 /* ---- reading ---- */
 
+/* The socket has ended, and close_notify, after which nothing is read, had not come. A
+ * request says itself where it ends, and many callers just go: there it does not matter. */
+static bool ends_without_notice(const struct tls_session *session)
+{
+    return session->kept != NULL && BIO_eof(session->bio) == 1;
+}
+
 ssize_t tls_read(struct tls_session *session, char *room, size_t len)
 {
     size_t got = 0;
@@ -169,15 +176,16 @@ ssize_t tls_read(struct tls_session *session, char *room, size_t len)
         got += rc == 1 ? part : 0;
     }
     int error = rc == 1 ? SSL_ERROR_NONE : SSL_get_error(session->ssl, rc);
+    bool is_cut = error == SSL_ERROR_ZERO_RETURN && ends_without_notice(session);
     bool is_over =
         error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_ZERO_RETURN;
     if (is_over)
         fail(session, error);
     if (got > 0)
         return (ssize_t)got;
-    if (error == SSL_ERROR_ZERO_RETURN)
+    if (error == SSL_ERROR_ZERO_RETURN && !is_cut)
         return 0;
-    errno = is_over ? ECONNRESET : EAGAIN;
+    errno = is_over || is_cut ? ECONNRESET : EAGAIN;
     return -1;
 }
 

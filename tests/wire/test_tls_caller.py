@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from certificates import Authority, run  # noqa: E402
 from guarded import ORDER, Guarded  # noqa: E402
 from harness import (Client, Closed, Gateway, Upstream, answer, chunked, fetch,  # noqa: E402
-                     main, parallel, scratch, wait_until)
+                     main, orders, parallel, rest, scratch, wait_until)
 
 BIG = 3 << 20
 LARGE = 600 << 10
@@ -74,10 +74,11 @@ class Promises(Tls):
     def test_big_bodies_both_ways(self):
         """Megabytes in and out come as they were sent, on guarded and on passed routes."""
         body = os.urandom(BIG)
-        self.start_tls(lambda exchange: answer(200, body=exchange.request.body)(exchange))
+        self.start_tls(lambda exchange: answer(200, body=exchange.request.body)(exchange),
+                       routes=[orders(), rest(match={"methods": ["PUT"], "path": "/*"})])
         client = self.client()
         back = client.request("PUT", "/any", [("Content-Type", "application/octet-stream")], body)
-        self.assertEqual((back.status, back.body), (200, body))
+        self.assertEqual((back.status, back.body == body), (200, True))
         order = {"order": 7, "text": "x" * LARGE}
         first = self.post("k1", order, client)
         self.assertEqual(first.json(), order)
@@ -92,8 +93,8 @@ class Promises(Tls):
         self.upstream.wait_for(1)
         other = self.client()
         other.send("GET", "/any")
-        self.assertEqual(client.read_response().body, body)
-        self.assertEqual(other.read_response().body, body)
+        for one in (client, other):
+            self.assertTrue(one.read_response().body == body)
 
     def test_a_byte_at_a_time(self):
         """A caller whose every byte is a packet of its own, in the handshake and after."""
