@@ -477,6 +477,7 @@ void conf_promise(const struct conf *conf, struct gw_buf *out)
             promise_observed(conf, route, out);
     }
     put(out, "\n");
+    promise_tls(conf, out);
     promise_outage(conf, out);
     promise_end(conf, out);
 }

@@ -36,4 +36,7 @@ const char *promise_compensate_by(const struct route_policy *route);
 /* Where the API is told the operation id; nothing if it is not. */
 void promise_operation_id(const struct route_policy *route, struct gw_buf *out);
 
+/* What is said over TLS; nothing if nothing is. */
+void promise_tls(const struct conf *conf, struct gw_buf *out);
+
 #endif

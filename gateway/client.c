@@ -173,6 +173,8 @@ void client_want_read(struct client *client, bool wanted)
     client->reads = wanted;
     int rc = wanted ? event_add(&client->read_event, NULL) : event_del(&client->read_event);
     gw_assert(rc == 0);
+    if (wanted && transport_is_over(&client->transport))
+        event_active(&client->read_event, EV_READ, 1);
 }
 
 /* Tells the flow that nobody listens any more; it goes on to its own end. */

@@ -288,7 +288,7 @@ void client_readable(evutil_socket_t fd, short what, void *ctx)
         return;
     }
     char *room = worker_read_room(client->worker);
-    ssize_t len = transport_read(&client->transport, room, WORKER_READ_BYTES);
+    ssize_t len = transport_receive(&client->transport, room, WORKER_READ_BYTES);
     if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (len <= 0) {
@@ -300,6 +300,8 @@ void client_readable(evutil_socket_t fd, short what, void *ctx)
     client_turn(client, span_of(room, (size_t)len));
     if (is_too_slow(client))
         body_ends(client, BODY_TIMEOUT);
+    if (client->reads && client->state != CLIENT_DEAD && transport_is_over(&client->transport))
+        event_active(&client->read_event, EV_READ, 1);
 }
 
 void client_timer_fires(evutil_socket_t fd, short what, void *ctx)

@@ -68,7 +68,7 @@ static ssize_t send_piece(struct client *client)
     }
     if (count == 0)
         return 0;
-    return transport_write(&client->transport, parts, (size_t)count);
+    return transport_send(&client->transport, parts, (size_t)count);
 }
 
 static void account(struct client *client, size_t sent)

@@ -6,17 +6,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-ssize_t transport_read(struct transport *transport, char *room, size_t len)
+ssize_t transport_receive(struct transport *transport, char *room, size_t len)
 {
     if (transport->tls != NULL)
-        return tls_read(transport->tls, room, len);
+        return tls_receive(transport->tls, room, len);
     return recv(transport->fd, room, len, 0);
 }
 
-ssize_t transport_write(struct transport *transport, struct iovec *parts, size_t count)
+ssize_t transport_send(struct transport *transport, struct iovec *parts, size_t count)
 {
     if (transport->tls != NULL)
-        return tls_write(transport->tls, parts, count);
+        return tls_send(transport->tls, parts, count);
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     return sendmsg(transport->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -13,10 +13,16 @@ struct transport {
 };
 
 /* 0: an orderly end. An end that may be a cut is ECONNRESET. `len` is at least
- * TRANSPORT_READ_BYTES_MIN; nothing readable is left behind but in the descriptor. */
-ssize_t transport_read(struct transport *transport, char *room, size_t len);
+ * TRANSPORT_READ_BYTES_MIN; no bytes are left behind but in the descriptor. */
+ssize_t transport_receive(struct transport *transport, char *room, size_t len);
+/* Has the end been read already, so that the descriptor will not tell of it any more? Then
+ * receiving gives it at once. */
+static inline bool transport_is_over(const struct transport *transport)
+{
+    return transport->tls != NULL && tls_is_over(transport->tls);
+}
 /* <0: errno; after EAGAIN the same bytes come first again. */
-ssize_t transport_write(struct transport *transport, struct iovec *parts, size_t count);
+ssize_t transport_send(struct transport *transport, struct iovec *parts, size_t count);
 /* How many bytes that were not taken yet may have left in part. */
 static inline size_t transport_begun(const struct transport *transport)
 {

@@ -159,7 +159,7 @@ static bool ends_without_notice(const struct tls_session *session)
     return session->kept != NULL && BIO_eof(session->bio) == 1;
 }
 
-ssize_t tls_read(struct tls_session *session, char *room, size_t len)
+ssize_t tls_receive(struct tls_session *session, char *room, size_t len)
 {
     size_t got = 0;
     gw_assert(len >= TLS_RECORD_BYTES);
@@ -187,6 +187,11 @@ ssize_t tls_read(struct tls_session *session, char *room, size_t len)
         return 0;
     errno = is_over || is_cut ? ECONNRESET : EAGAIN;
     return -1;
+}
+
+bool tls_is_over(const struct tls_session *session)
+{
+    return session->has_failed || (SSL_get_shutdown(session->ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
 }
 
 bool tls_is_quiet(struct tls_session *session)
@@ -252,7 +257,7 @@ static bool write_record(struct tls_session *session, const char *from, size_t l
     return false;
 }
 
-ssize_t tls_write(struct tls_session *session, const struct iovec *parts, size_t count)
+ssize_t tls_send(struct tls_session *session, const struct iovec *parts, size_t count)
 {
     char room[TLS_RECORD_BYTES];
     size_t taken = 0;

@@ -55,11 +55,13 @@ enum tls_next { TLS_READY, TLS_WANTS_READ, TLS_WANTS_WRITE, TLS_FAILED };
 enum tls_next tls_shake(struct tls_session *session);
 const char *tls_why(const struct tls_session *session); /* after TLS_FAILED; lives for ever */
 /* As recv(2) and sendmsg(2). Reading: 0 is close_notify (of a caller, any end); an end
- * without it is ECONNRESET. `len` is at least a record, and nothing is left inside, so
- * that the readiness of the descriptor is all there is to wait for. Writing: what was
+ * without it is ECONNRESET. `len` is at least a record, and no bytes are left inside, so
+ * that the readiness of the descriptor is all there is to wait for; but the end may have
+ * come behind the bytes that were given, and tls_is_over() says so. Writing: what was
  * refused with EAGAIN is offered again, the same bytes first. */
-ssize_t tls_read(struct tls_session *session, char *room, size_t len);
-ssize_t tls_write(struct tls_session *session, const struct iovec *parts, size_t count);
+ssize_t tls_receive(struct tls_session *session, char *room, size_t len);
+ssize_t tls_send(struct tls_session *session, const struct iovec *parts, size_t count);
+bool tls_is_over(const struct tls_session *session);
 /* Bytes that were not taken yet, and of whose record the kernel has a part. */
 size_t tls_begun(const struct tls_session *session);
 /* Is there nothing of the peer's but TLS's own messages? Takes those in. */

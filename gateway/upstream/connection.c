@@ -95,7 +95,7 @@ size_t connection_send(struct connection *connection, struct iovec *parts, size_
     if (exchange->bytes_out == 0 && GW_FAULT(first_byte))
         errno = EPIPE;
     else
-        taken = transport_write(&connection->transport, parts, count);
+        taken = transport_send(&connection->transport, parts, count);
     if (count_bytes(connection, taken > 0 ? (size_t)taken : 0))
         exchange->progress_ms = port_now(connection->port);
     if (taken >= 0)
@@ -149,6 +149,8 @@ void connection_wants_read(struct connection *connection, bool wanted)
         connection->is_reading = event_add(&connection->read_event, NULL) == 0;
         if (!connection->is_reading)
             lose_events(connection);
+        else if (transport_is_over(&connection->transport))
+            event_active(&connection->read_event, EV_READ, 1);
         return;
     }
     connection->is_reading = false;

@@ -233,7 +233,8 @@ static bool leaves_clean(const struct exchange *exchange, enum attempt_end end)
 {
     const struct connection *connection = exchange->connection;
     return end == END_answered && exchange->stage == EXCHANGE_OPEN && !exchange->never_reuse &&
-           exchange_is_written(exchange) && connection->may_be_kept && !connection->was_reset;
+           exchange_is_written(exchange) && connection->may_be_kept && !connection->was_reset &&
+           !transport_is_over(&connection->transport);
 }
 
 static void detach(struct exchange *exchange, bool keeps_connection)

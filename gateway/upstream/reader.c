@@ -39,7 +39,7 @@ void connection_readable(evutil_socket_t fd, short what, void *ctx)
     struct upstream_port *port = connection->port;
     for (int i = 0; i < UPSTREAM_READS_MAX; i++) {
         ssize_t count =
-            transport_read(&connection->transport, port->read_buffer, sizeof(port->read_buffer));
+            transport_receive(&connection->transport, port->read_buffer, sizeof(port->read_buffer));
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return;
         if (count <= 0) {
@@ -60,9 +60,11 @@ void connection_readable(evutil_socket_t fd, short what, void *ctx)
                 exchange_finish(exchange, END_cut_answer); /* no memory */
             return;
         }
-        if ((size_t)count < sizeof(port->read_buffer))
+        if ((size_t)count < sizeof(port->read_buffer) && !transport_is_over(&connection->transport))
             return;
     }
+    if (transport_is_over(&connection->transport))
+        event_active(&connection->read_event, EV_READ, 1);
 }
 
 void connection_resume(struct connection *connection)

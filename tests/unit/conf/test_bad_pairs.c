@@ -191,8 +191,9 @@ static const struct bad_case cases[] = {
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nadmin: {address: \"0.0.0.0:8081\"}\n"),
      "W t.yaml:5:1: admin.tokens: nobody can settle: no token has the right settle, so unknown "
-     "outcomes stay unknown\nE t.yaml:5:18: admin.address: 0.0.0.0:8081: is not loopback, and TLS "
-     "is not served here yet; use 127.0.0.1, [::1] or unix:/path"},
+     "outcomes stay unknown\nE t.yaml:5:18: admin.address: 0.0.0.0:8081: is not loopback, and "
+     "tokens "
+     "would travel in the clear; add admin.tls, or use 127.0.0.1, [::1] or unix:/path"},
     {"admin in the store",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nstore: {path: /var/r.db}\nadmin: "
@@ -214,7 +215,29 @@ static const struct bad_case cases[] = {
          "r, match: {path: /r}, labels: {l: {json: /a}}}\nadmin: {address: \"192.0.2.1:8081\"}\n"),
      "W t.yaml:5:1: admin.tokens: nobody can settle: no token has the right settle, so unknown "
      "outcomes stay unknown\nE t.yaml:5:18: admin.address: 192.0.2.1:8081: is not loopback, and "
-     "TLS is not served here yet; use 127.0.0.1, [::1] or unix:/path"},
+     "tokens would travel in the clear; add admin.tls, or use 127.0.0.1, [::1] or unix:/path"},
+    {"tls without https",
+     BAD("upstreams: {u: {url: \"http://h:1\", tls: {ca: x}}}\nowners: {e: {kind: "
+         "static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),
+     "E t.yaml:1:41: upstreams.u.tls: needs a url that begins with https://"},
+    {"tls half a pair",
+     BAD("upstreams: {u: {url: \"https://h\", tls: {certificate: x}}}\nowners: {e: {kind: "
+         "static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),
+     "E t.yaml:1:54: upstreams.u.tls.certificate: certificate and key are given together"},
+    {"tls required of whom",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}}\nlisten: [{address: \"127.0.0.1:1\", tls: "
+         "{certificate: x, key: y, client_certificate: "
+         "required}}]\n"),
+     "E t.yaml:5:85: listen[0].tls.client_certificate: required: needs client_ca, the authorities "
+     "that such a certificate is from"},
+    {"tls on a unix socket",
+     BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
+         "r, match: {path: /r}, labels: {l: {json: /a}}}\nadmin: {address: \"unix:/run/r.sock\", "
+         "tls: {certificate: x, key: y}}\n"),
+     "E t.yaml:5:43: admin.tls: has no meaning on a Unix socket; leave it out"},
     {"nobody can settle",
      BAD("upstreams: {u: {url: \"http://h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),

@@ -216,7 +216,8 @@ static const struct bad_case cases[] = {
     {"url scheme",
      BAD("upstreams: {u: {url: \"h:1\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: r, "
          "match: {path: /r}, labels: {l: {json: /a}}}\n"),
-     "E t.yaml:1:22: upstreams.u.url: h:1: must be a url like http://127.0.0.1:9000"},
+     "E t.yaml:1:22: upstreams.u.url: h:1: must be a url like http://127.0.0.1:9000 or "
+     "https://api.example.com"},
     {"url user",
      BAD("upstreams: {u: {url: \"http://a@h\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),
@@ -228,12 +229,14 @@ static const struct bad_case cases[] = {
     {"url port",
      BAD("upstreams: {u: {url: \"http://h:0\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: "
          "r, match: {path: /r}, labels: {l: {json: /a}}}\n"),
-     "E t.yaml:1:22: upstreams.u.url: http://h:0: must be http:// with a host, and a port from 1 "
+     "E t.yaml:1:22: upstreams.u.url: http://h:0: must be http:// or https:// with a host, and a "
+     "port from 1 "
      "to 65535 if one is given"},
     {"url empty",
      BAD("upstreams: {u: {url: \"http://\"}}\nowners: {e: {kind: static}}\nroutes:\n  - {name: r, "
          "match: {path: /r}, labels: {l: {json: /a}}}\n"),
-     "E t.yaml:1:22: upstreams.u.url: http://: must be a url like http://127.0.0.1:9000"},
+     "E t.yaml:1:22: upstreams.u.url: http://: must be a url like http://127.0.0.1:9000 or "
+     "https://api.example.com"},
     {"host",
      BAD("upstreams: {u: {url: \"http://h\", host: \"a b\"}}\nowners: {e: {kind: "
          "static}}\nroutes:\n  - {name: r, match: {path: /r}, labels: {l: {json: /a}}}\n"),

@@ -218,6 +218,8 @@ static void test_urls(void **state)
         {"HTTP://api.example/v1/x//", "api.example", "api.example", "/v1/x", 80},
         {"http://[::1]:8080/a%20b", "::1", "[::1]:8080", "/a%20b", 8080},
         {"http://[2001:db8::1]", "2001:db8::1", "[2001:db8::1]", "", 80},
+        {"https://api.example/v1", "api.example", "api.example", "/v1", 443},
+        {"HTTPS://[::1]:8443", "::1", "[::1]:8443", "", 8443},
     };
     for (size_t i = 0; i < GW_COUNT(cases); i++) {
         struct value_url url;
@@ -226,9 +228,10 @@ static void test_urls(void **state)
         assert_true(span_equal(url.authority, span_str(cases[i].authority)));
         assert_true(span_equal(url.path_prefix, span_str(cases[i].prefix)));
         assert_int_equal(url.port, cases[i].port);
+        assert_int_equal(url.is_tls, gw_lower(cases[i].url[4]) == 's');
     }
     static const char *const refused[] = {
-        "",           "http://",        "http:///x",   "ftp://h",     "https://h",
+        "",           "http://",        "http:///x",   "ftp://h",     "https://",
         "http://h:",  "http://h:65536", "http://h:0",  "http://h:8o", "http://u@h",
         "http://h?x", "http://h/x#y",   "http://[::1", "http://[h]",  "http://[::1]x",
         "http://a b", "http://h/a b",   "http://h/\"", "//h",         "http://::1/",

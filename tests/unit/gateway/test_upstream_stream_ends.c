@@ -216,7 +216,7 @@ static void test_stale_connection(void **state)
     const struct origin *origin = TAILQ_FIRST(&world.port->origins);
     const struct connection *kept = TAILQ_FIRST(&origin->kept);
     assert_non_null(kept);
-    assert_int_equal(shutdown(kept->fd, SHUT_WR), 0);
+    assert_int_equal(shutdown(kept->transport.fd, SHUT_WR), 0);
     user_init(&user, &world);
     get_run(&user);
     assert_int_equal(user.facts.end, END_stale_connection);
