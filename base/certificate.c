@@ -3,11 +3,13 @@
 #include "base/certificate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 /* OpenSSL would ask the terminal. */
 static int no_password(char *room, int size, int is_writing, void *ctx)
@@ -19,9 +21,19 @@ static int no_password(char *room, int size, int is_writing, void *ctx)
     return -1;
 }
 
+/* Not for ever, whatever the path names: a pipe would wait for somebody to write. */
+static FILE *open_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (file == NULL && fd >= 0)
+        (void)close(fd); /* nothing was read */
+    return file;
+}
+
 static enum gw_status read_certificate(const char *path, X509 **ret, struct gw_error *err)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = open_file(path);
     if (file == NULL)
         return gw_error_set(err, GW_IO, "the file cannot be opened: %s", strerror(errno));
     X509 *certificate = PEM_read_X509(file, NULL, no_password, NULL);
@@ -64,7 +76,7 @@ enum gw_status certificate_look_key(const char *certificate_path, const char *ke
                                     struct gw_error *err)
 {
     X509 *certificate = NULL;
-    FILE *file = fopen(key_path, "re");
+    FILE *file = open_file(key_path);
     if (file == NULL)
         return gw_error_set(err, GW_IO, "the file cannot be opened: %s", strerror(errno));
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_password, NULL);

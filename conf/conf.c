@@ -245,6 +245,8 @@ static enum gw_status find_address(struct loader *loader, struct span text, stru
         return GW_NOMEM;
     if (loader->findings.has_error || address.is_bad)
         return GW_INVALID;
+    if (yaml_member(admin, SPAN("tls")) != NULL && !gw_buf_add(ret, SPAN("https://")))
+        return GW_NOMEM;
     return gw_buf_add(ret, address.text) ? GW_OK : GW_NOMEM;
 }
 

@@ -160,7 +160,8 @@ void conf_report_fini(struct conf_report *report);
 /* `environment` looks up ${NAME}; NULL: getenv. On GW_OK *ret_conf has one reference. */
 GW_MUST_CHECK enum gw_status conf_load(const char *path, struct conf **ret_conf,
                                        struct conf_report *ret_report);
-/* The address of the operator's plane, as written, with ${NAME} put in. Nothing else of
+/* The address of the operator's plane, as written, with ${NAME} put in, and with https://
+ * before it if it speaks TLS. Nothing else of
  * the file is judged, so that a client needs neither the server's environment nor its
  * secrets. Not GW_OK: the report says why, its errors first. */
 GW_MUST_CHECK enum gw_status conf_load_admin_address(const char *path, struct gw_buf *ret_address,

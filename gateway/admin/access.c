@@ -63,6 +63,8 @@ bool access_host_is_ours(const struct conf_address *admin, struct span host)
     bool is_bracketed;
     if (admin->is_unix) /* no page reaches a socket in the file system */
         return true;
+    if (admin->tls != NULL) /* a name that is pointed here is not the certificate's */
+        return access_host_is_plain(host);
     if (!split_host(host, &name, &is_bracketed))
         return false;
     if (span_equal_nocase(name, SPAN("localhost")) || span_equal_nocase(name, admin->host))

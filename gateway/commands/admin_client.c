@@ -56,20 +56,22 @@ static bool take_host_and_port(struct admin_client *client, struct span text)
 static int take_address(struct admin_client *client, const char *address)
 {
     struct span text = span_str(address);
-    if (strncmp(address, "https://", 8) == 0)
-        return say(EXIT_USAGE, "the operator plane is reached by http:// or unix:, not by ",
-                   address);
+    client->is_tls = strncmp(address, "https://", 8) == 0;
     client->is_unix = strncmp(address, "unix:", 5) == 0;
     bool is_sound;
     if (client->is_unix)
         is_sound = keep(client->host, sizeof(client->host), span_of(text.ptr + 5, text.len - 5));
+    else if (client->is_tls)
+        is_sound = take_host_and_port(client, span_of(text.ptr + 8, text.len - 8));
     else if (strncmp(address, "http://", 7) == 0)
         is_sound = take_host_and_port(client, span_of(text.ptr + 7, text.len - 7));
     else
         is_sound = take_host_and_port(client, text);
     return is_sound ? -1
                     : say(EXIT_USAGE,
-                          "not an address like http://127.0.0.1:8081 or unix:/path: ", address);
+                          "not an address like http://127.0.0.1:8081, https://HOST:PORT or "
+                          "unix:/path: ",
+                          address);
 }
 
 /* Only the address: the rest of the file is the server's, and so is its environment. */
@@ -155,7 +157,11 @@ static int find_token(const struct options *options, struct admin_client *client
 int client_open(const struct options *options, struct admin_client *ret)
 {
     *ret = (struct admin_client){.wants_json = options_has(options, "--json")};
+    const char *ca = options_value(options, "--admin-ca");
     int code = find_address(options, ret);
+    ret->ca = ca != NULL ? ca : getenv("RECIBO_ADMIN_CA");
+    if (ret->ca != NULL && ret->ca[0] == '\0')
+        ret->ca = NULL;
     return code != -1 ? code : find_token(options, ret);
 }
 

@@ -14,7 +14,8 @@
 #define CLIENT_REPLY_BYTES ((size_t)128 << 20)
 
 struct admin_client {
-    bool is_unix;
+    bool is_unix, is_tls;
+    const char *ca;               /* file with the authorities of a TLS plane; NULL: the system's */
     char host[CLIENT_HOST_BYTES]; /* or the path of the socket */
     char port[8];
     char token[CLIENT_TOKEN_BYTES]; /* empty: who asks is seen from the Unix socket */

@@ -3,10 +3,12 @@
 #include "gateway/commands/exchange.h"
 
 #include "gateway/http1/http1.h"
+#include "gateway/transport.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -121,27 +123,49 @@ static bool write_request(const struct admin_client *client, const char *method,
     return ok && http1_write_end_of_head(out) && gw_buf_add(out, body);
 }
 
-static enum gw_status send_all(int fd, struct span bytes, int64_t until_ticks, bool *ret_was_sent,
-                               struct gw_error *err)
+static enum gw_status send_all(struct transport *to, struct span bytes, int64_t until_ticks,
+                               bool *ret_was_sent, struct gw_error *err)
 {
     while (bytes.len > 0) {
-        ssize_t sent = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
-        if (sent > 0) {
+        struct iovec part = {(void *)(uintptr_t)bytes.ptr, bytes.len};
+        ssize_t sent = transport_send(to, &part, 1);
+        if (sent > 0 || transport_begun(to) > 0)
             *ret_was_sent = true;
+        if (sent > 0) {
             bytes = span_of(bytes.ptr + sent, bytes.len - (size_t)sent);
             continue;
         }
         bool is_full = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
         if (!is_full)
             return gw_error_set(err, GW_IO, "send: %s", strerror(errno));
-        if (!wait_for(fd, POLLOUT, until_ticks))
+        if (!wait_for(to->fd, POLLOUT, until_ticks))
             return gw_error_set(err, GW_IO, "it does not take the request");
     }
     return GW_OK;
 }
 
+/* Before a token is said: is it who it should be? */
+static enum gw_status shake(struct transport *to, struct tls_context *context,
+                            struct tls_kept *kept, struct gw_error *err)
+{
+    const int64_t until_ticks = ticks_ms() + CONNECT_MS;
+    (void)signal(SIGPIPE, SIG_IGN); /* TLS writes as to a file; cannot fail for this signal */
+    to->tls = tls_connect(context, to->fd, kept);
+    if (to->tls == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    for (;;) {
+        enum tls_next next = transport_shake(to);
+        if (next == TLS_READY)
+            return GW_OK;
+        if (next == TLS_FAILED)
+            return gw_error_set(err, GW_IO, "TLS: %s", tls_why(to->tls));
+        if (!wait_for(to->fd, next == TLS_WANTS_READ ? POLLIN : POLLOUT, until_ticks))
+            return gw_error_set(err, GW_IO, "no TLS handshake within %d s", CONNECT_MS / 1000);
+    }
+}
+
 struct reading {
-    int fd;
+    struct transport *from;
     int64_t until_ticks;
     struct http1_parser parser;
     struct admin_reply *reply;
@@ -184,7 +208,7 @@ static enum gw_status digest(struct reading *reading, struct span bytes, struct 
 
 static enum gw_status read_some(struct reading *reading, char *room, struct gw_error *err)
 {
-    ssize_t got = recv(reading->fd, room, READ_BYTES, 0);
+    ssize_t got = transport_receive(reading->from, room, READ_BYTES);
     if (got > 0)
         return digest(reading, span_of(room, (size_t)got), err);
     if (got == 0) {
@@ -195,18 +219,18 @@ static enum gw_status read_some(struct reading *reading, char *room, struct gw_e
     }
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         return gw_error_set(err, GW_IO, "receive: %s", strerror(errno));
-    if (!wait_for(reading->fd, POLLIN, reading->until_ticks))
+    if (!wait_for(reading->from->fd, POLLIN, reading->until_ticks))
         return gw_error_set(err, GW_IO, "no answer within %d s", EXCHANGE_MS / 1000);
     return GW_OK;
 }
 
-static enum gw_status read_answer(int fd, int64_t until_ticks, struct admin_reply *reply,
-                                  struct gw_error *err)
+static enum gw_status read_answer(struct transport *from, int64_t until_ticks,
+                                  struct admin_reply *reply, struct gw_error *err)
 {
     const struct http1_limits limits = {.target_bytes_max = HEAD_BYTES_MAX,
                                         .head_bytes_max = HEAD_BYTES_MAX,
                                         .fields_max = FIELDS_MAX};
-    struct reading reading = {.fd = fd, .until_ticks = until_ticks, .reply = reply};
+    struct reading reading = {.from = from, .until_ticks = until_ticks, .reply = reply};
     struct gw_buf room;
     gw_buf_init(&room, READ_BYTES);
     if (!gw_buf_reserve(&room, READ_BYTES))
@@ -223,21 +247,28 @@ static enum gw_status read_answer(int fd, int64_t until_ticks, struct admin_repl
 enum gw_status exchange_run(const struct admin_client *client, const char *method, const char *path,
                             struct span body, struct admin_reply *reply, struct gw_error *err)
 {
-    int fd = -1;
+    struct transport to = {.fd = -1};
+    struct tls_context *context = NULL;
+    struct tls_kept kept = {0};
     struct gw_buf request;
     const int64_t until_ticks = ticks_ms() + EXCHANGE_MS;
     gw_buf_init(&request, CLIENT_REPLY_BYTES);
     enum gw_status status = write_request(client, method, path, body, &request)
                                 ? GW_OK
                                 : gw_error_set(err, GW_LIMIT, "the request is too large");
+    if (status == GW_OK && client->is_tls)
+        status = tls_context_new(client->ca, client->host, &context, err);
     if (status == GW_OK)
-        status = client->is_unix ? open_unix(client, &fd, err) : open_tcp(client, &fd, err);
+        status = client->is_unix ? open_unix(client, &to.fd, err) : open_tcp(client, &to.fd, err);
+    if (status == GW_OK && client->is_tls)
+        status = shake(&to, context, &kept, err);
     if (status == GW_OK)
-        status = send_all(fd, gw_buf_span(&request), until_ticks, &reply->was_sent, err);
+        status = send_all(&to, gw_buf_span(&request), until_ticks, &reply->was_sent, err);
     if (status == GW_OK)
-        status = read_answer(fd, until_ticks, reply, err);
-    if (fd >= 0)
-        (void)close(fd); /* everything that counts was read */
+        status = read_answer(&to, until_ticks, reply, err);
+    transport_close(&to, true);
+    tls_kept_fini(&kept);
+    tls_context_free(context);
     gw_buf_fini(&request);
     return status;
 }

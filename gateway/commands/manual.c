@@ -118,8 +118,10 @@ static void put_end(struct gw_buf *out)
 {
     (void)gw_buf_add(
         out, SPAN(".SH EXIT STATUS\n" HELP_EXIT_CODES ".SH ENVIRONMENT\n"
-                  ".TP\n\\fBRECIBO_ADMIN\\fR\nWhere the operator plane is: http://HOST:PORT or "
-                  "unix:/path.\n"
+                  ".TP\n\\fBRECIBO_ADMIN\\fR\nWhere the operator plane is: http://HOST:PORT, "
+                  "https://HOST:PORT or unix:/path.\n"
+                  ".TP\n\\fBRECIBO_ADMIN_CA\\fR\nFile with the authorities that it is verified "
+                  "with over https.\n"
                   ".TP\n\\fBRECIBO_TOKEN\\fR\nThe token for it.\n"
                   ".TP\n\\fBNO_COLOR\\fR\nWhen set and not empty, nothing is coloured.\n"));
 }

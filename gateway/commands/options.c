@@ -13,8 +13,13 @@
 
 static const struct option_spec admin_set[] = {
     {"--admin", "URL",
-     "http://HOST:PORT or unix:/path of the operator plane (default: RECIBO_ADMIN, else "
+     "http://HOST:PORT, https://HOST:PORT or unix:/path of the operator plane (default: "
+     "RECIBO_ADMIN, else "
      "admin.address of the configuration)",
+     false},
+    {"--admin-ca", "FILE",
+     "PEM file with the authorities that an https:// plane is verified with (default: "
+     "RECIBO_ADMIN_CA, else those of this system)",
      false},
     {"-c", "FILE", "the configuration to find it in (default: recibo.yaml)", false},
     {"--token-file", "FILE",

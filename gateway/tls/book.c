@@ -106,7 +106,7 @@ struct tls_generation *tls_context_ref(struct tls_context *context)
     return generation;
 }
 
-static void context_free(struct tls_context *context)
+void tls_context_free(struct tls_context *context)
 {
     if (context == NULL)
         return;
@@ -116,8 +116,8 @@ static void context_free(struct tls_context *context)
     free(context);
 }
 
-static enum gw_status context_new(const struct tls_recipe *recipe, struct tls_context **ret,
-                                  struct gw_error *err)
+static enum gw_status fill(const struct tls_recipe *recipe, struct tls_context **ret,
+                           struct gw_error *err)
 {
     struct tls_context *context = *ret;
     context->recipe = *recipe;
@@ -132,7 +132,7 @@ static enum gw_status context_new(const struct tls_recipe *recipe, struct tls_co
     return read_anew(context, err);
 }
 
-static struct tls_context *context_take(struct tls_book *book, const char *what, struct span name)
+static struct tls_context *context_take(const char *what, struct span name)
 {
     struct tls_context *context = calloc(1, sizeof(*context));
     if (context == NULL)
@@ -143,8 +143,22 @@ static struct tls_context *context_take(struct tls_book *book, const char *what,
     }
     (void)snprintf(context->label, sizeof(context->label), "%s%.*s", what, (int)name.len,
                    name.ptr); /* cut at worst */
-    book->count++;
     return context;
+}
+
+enum gw_status tls_context_new(const char *ca, const char *name, struct tls_context **ret,
+                               struct gw_error *err)
+{
+    const struct tls_recipe recipe = {.ca = span_str(ca == NULL ? "" : ca), .name = span_str(name)};
+    struct tls_context *context = context_take("", recipe.name);
+    if (context == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    enum gw_status status = fill(&recipe, &context, err);
+    if (status != GW_OK)
+        tls_context_free(context);
+    else
+        *ret = context;
+    return status;
 }
 
 static enum gw_status add_server(struct tls_book *book, const struct conf_address *address,
@@ -158,9 +172,9 @@ static enum gw_status add_server(struct tls_book *book, const struct conf_addres
                                       .certificate_count = tls->certificate_count,
                                       .ca = tls->client_ca,
                                       .client_required = tls->client_required};
-    *ret = context_take(book, "the listener ", address->text);
-    return *ret == NULL ? gw_error_set(err, GW_NOMEM, "out of memory")
-                        : context_new(&recipe, ret, err);
+    *ret = context_take("the listener ", address->text);
+    book->count++;
+    return *ret == NULL ? gw_error_set(err, GW_NOMEM, "out of memory") : fill(&recipe, ret, err);
 }
 
 static enum gw_status add_upstream(struct tls_book *book, const struct upstream_policy *upstream,
@@ -170,11 +184,12 @@ static enum gw_status add_upstream(struct tls_book *book, const struct upstream_
     if (!tls->is_on)
         return GW_OK;
     const struct tls_recipe recipe = {.ca = tls->ca, .name = tls->name};
-    *ret = context_take(book, "upstream ", upstream->name);
+    *ret = context_take("upstream ", upstream->name);
+    book->count++;
     if (*ret == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
     (*ret)->own = (struct conf_certificate){.certificate = tls->certificate, .key = tls->key};
-    return context_new(&recipe, ret, err);
+    return fill(&recipe, ret, err);
 }
 
 enum gw_status tls_book_new(struct conf *conf, struct tls_book **ret, struct gw_error *err)
@@ -207,10 +222,10 @@ void tls_book_free(struct tls_book *book)
     if (book == NULL)
         return;
     for (uint32_t i = 0; book->listeners != NULL && i < book->conf->listen_count; i++)
-        context_free(book->listeners[i]);
+        tls_context_free(book->listeners[i]);
     for (uint32_t i = 0; book->upstreams != NULL && i < book->conf->upstream_count; i++)
-        context_free(book->upstreams[i]);
-    context_free(book->admin);
+        tls_context_free(book->upstreams[i]);
+    tls_context_free(book->admin);
     free(book->listeners);
     free(book->upstreams);
     conf_unref(book->conf);

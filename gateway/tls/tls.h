@@ -27,6 +27,10 @@ struct tls_context; /* of a listener, of the operator's plane, or of an upstream
 GW_MUST_CHECK enum gw_status tls_book_new(struct conf *conf, struct tls_book **ret,
                                           struct gw_error *err);
 void tls_book_free(struct tls_book *book); /* NULL is fine; every session is over */
+/* For one client without a configuration; `ca` NULL: the system's. Both are borrowed. */
+GW_MUST_CHECK enum gw_status tls_context_new(const char *ca, const char *name,
+                                             struct tls_context **ret, struct gw_error *err);
+void tls_context_free(struct tls_context *context); /* NULL is fine */
 /* NULL: it is plain. */
 struct tls_context *tls_book_listener(const struct tls_book *book, uint32_t index);
 struct tls_context *tls_book_admin(const struct tls_book *book);

@@ -402,7 +402,7 @@ class Gateway:
 
     def cli(self, *arguments, input=None, env=None, deadline_s=WAIT_S * 2):
         """Runs `recibo ARGUMENTS` against this gateway; -> CompletedProcess (text)."""
-        environment = dict(os.environ, **self.env, **self.cli_environment(), **(env or {}))
+        environment = {**os.environ, **self.env, **self.cli_environment(), **(env or {})}
         return subprocess.run([self.binary, *map(str, arguments)], cwd=self.directory, input=input,
                               env=environment, capture_output=True, text=True,
                               timeout=deadline_s, check=False)

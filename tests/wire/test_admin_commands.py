@@ -190,7 +190,7 @@ class Backlog(AdminCase):
         self.ask(USAGE, "backlog", "--token-file", "/dev/null")
         self.ask(USAGE, "backlog", "-c", "/no/such/file")
         self.assertIn("x.yaml: cannot be opened", self.ask(USAGE, "backlog", "-c", "x.yaml"))
-        for bad in ("https://127.0.0.1:1", "127.0.0.1", "http://h:x", "http://:1", "unix:", "http://a/b:1"):
+        for bad in ("https://127.0.0.1", "127.0.0.1", "http://h:x", "http://:1", "unix:", "http://a/b:1"):
             self.ask(USAGE, "backlog", "--admin", bad)
         self.ask(UNREACHABLE, "backlog", "--admin", "http://127.0.0.1:%d" % free_port())
         self.ask(UNREACHABLE, "backlog", "--admin", "unix:/no/such/socket")

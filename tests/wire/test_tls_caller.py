@@ -350,8 +350,26 @@ class Operators(Tls):
             self.assertEqual(kept.request("GET", "/healthz").status, 200)
         last = kept.request("GET", "/healthz", [("Connection", "close")])
         self.assertEqual((last.status, kept.sock.recv(1)), (200, b""))
+        named = kept.encode("GET", "/healthz", [("Host", "admin.test:8081")])
+        again = self.use(Client(gateway.admin_port, tls=self.authority.trust()))
+        again.send_raw(named)
+        self.assertEqual(again.read_response().status, 200)  # the certificate is what protects
         with self.assertRaises((OSError, Closed)):
             fetch(gateway.admin_port, "GET", "/healthz", timeout=10)
+        self.ask_by_command(gateway)
+
+    def ask_by_command(self, gateway):
+        """The command line, with the authority and without it."""
+        where = {"RECIBO_ADMIN": "https://127.0.0.1:%d" % gateway.admin_port}
+        done = gateway.cli("backlog", "--admin-ca", self.authority.path, env=where)
+        self.assertEqual(done.returncode, 0, done)
+        done = gateway.cli("backlog", "-c", gateway.path, env={
+            "RECIBO_ADMIN": "", "RECIBO_ADMIN_CA": self.authority.path})
+        self.assertEqual(done.returncode, 0, done)
+        done = gateway.cli("backlog", env=where)
+        self.assertEqual(done.returncode, 5, done)
+        self.assertIn("TLS: unable to get local issuer certificate", done.stderr)
+        self.assertIn("Nothing was asked.", done.stderr)
 
 
 if __name__ == "__main__":

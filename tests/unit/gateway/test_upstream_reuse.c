@@ -203,7 +203,8 @@ static void test_stale_connection(void **state)
     const struct origin *origin = TAILQ_FIRST(&world.port->origins);
     const struct connection *kept = TAILQ_FIRST(&origin->kept);
     assert_non_null(kept);
-    assert_int_equal(shutdown(kept->transport.fd, SHUT_WR), 0); /* reading says "again", writing fails */
+    assert_int_equal(shutdown(kept->transport.fd, SHUT_WR),
+                     0); /* reading says "again", writing fails */
     call_run(&world, &caller);
     assert_int_equal(caller.facts.end, END_stale_connection);
     assert_int_equal(caller.facts.bytes_out, 0);
