@@ -38,6 +38,7 @@ static void start_flow(struct client *client, struct http_head *head, enum probl
     if (peer != NULL)
         *peer = client->peer;
     flow->peer = peer;
+    flow->came_over_tls = client->transport.tls != NULL;
     flow->certificate = tls_peer_ref(client->certificate);
     if (problem == PROBLEM_NONE) {
         flow_run(flow, FLOW_ROOM_route);

@@ -128,6 +128,7 @@ struct flow {
     const struct client_ops *client_ops;
     const struct sockaddr_storage *peer; /* arena; NULL: not known */
     struct tls_peer *certificate;        /* the caller's, verified, counted; NULL: none */
+    bool came_over_tls;
     bool client_gone;
     struct http_head *head; /* owned */
     struct gw_buf body;

@@ -30,6 +30,12 @@ static struct span peer_text(const struct flow *flow, char *room, size_t room_le
     return done == NULL ? SPAN("unknown") : span_str(done);
 }
 
+/* That of the connection; a trusted front's word of its own caller goes before it. */
+static struct span scheme_of(const struct flow *flow)
+{
+    return flow->came_over_tls ? SPAN("https") : SPAN("http");
+}
+
 static bool peer_is_trusted(const struct flow *flow)
 {
     uint8_t address[16] = {0};
@@ -76,7 +82,7 @@ static bool write_for_trusted(struct flow *flow, struct span peer, struct span f
               add(flow, SPAN("Forwarded"), chain(flow, SPAN("Forwarded"), forwarded));
     struct span host = flow->head->authority;
     if (!pass_on(flow, SPAN("X-Forwarded-Proto"), &ok))
-        ok = ok && add(flow, SPAN("X-Forwarded-Proto"), SPAN("http"));
+        ok = ok && add(flow, SPAN("X-Forwarded-Proto"), scheme_of(flow));
     if (!pass_on(flow, SPAN("X-Forwarded-Host"), &ok) && host.len > 0)
         ok = ok && add(flow, SPAN("X-Forwarded-Host"), host);
     if (!pass_on(flow, SPAN("X-Real-IP"), &ok))
@@ -93,12 +99,12 @@ bool forwarded_write(struct flow *flow)
     struct span peer = peer_text(flow, room, sizeof(room), &is_v6);
     struct span host = flow->head->authority;
     struct span forwarded =
-        is_v6 ? arena_print(flow->arena, "for=\"[%.*s]\";proto=http", (int)peer.len, peer.ptr)
-              : arena_print(flow->arena, "for=%.*s;proto=http", (int)peer.len, peer.ptr);
+        arena_print(flow->arena, is_v6 ? "for=\"[%.*s]\";proto=%s" : "for=%.*s;proto=%s",
+                    (int)peer.len, peer.ptr, scheme_of(flow).ptr);
     if (peer_is_trusted(flow))
         return write_for_trusted(flow, peer, forwarded);
     return add(flow, SPAN("X-Forwarded-For"), peer) &&
-           add(flow, SPAN("X-Forwarded-Proto"), SPAN("http")) &&
+           add(flow, SPAN("X-Forwarded-Proto"), scheme_of(flow)) &&
            (host.len == 0 || add(flow, SPAN("X-Forwarded-Host"), host)) &&
            add(flow, SPAN("X-Real-IP"), peer) && add(flow, SPAN("Forwarded"), forwarded);
 }

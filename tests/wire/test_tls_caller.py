@@ -14,11 +14,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from certificates import Authority, run  # noqa: E402
 from guarded import ORDER, Guarded  # noqa: E402
 from harness import (Client, Closed, Gateway, Upstream, answer, chunked, fetch,  # noqa: E402
-                     main, orders, parallel, rest, scratch, wait_until)
+                     main, orders, parallel, rest, scratch, wait, wait_until)
 
 BIG = 3 << 20
 LARGE = 600 << 10
 PEM = "-----BEGIN CERTIFICATE-----"
+
+
+def tls_request(key):
+    return (b"POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: %s\r\nConnection: close\r\n"
+            b"Content-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"order\":7}"
+            % key.encode())
 
 
 class Tls(Guarded):
@@ -118,8 +124,7 @@ class Promises(Tls):
                     pump()
 
         until_done(tls.do_handshake)
-        tls.write(b"POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nConnection: close"
-                  b"\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"order\":7}")
+        tls.write(tls_request("k1"))
         got = b""
         while b'{"ticket": 1}' not in got:
             got += until_done(lambda: tls.read(1))
@@ -132,6 +137,43 @@ class Promises(Tls):
         client = self.client()
         for _ in range(3):
             self.assertEqual(client.request("GET", "/any").body, b"".join(pieces))
+
+    def test_the_upstream_hears_of_it(self):
+        """The scheme of the caller goes on to the upstream."""
+        self.start_tls()
+        self.client().request("GET", "/any", [("X-Forwarded-Proto", "http")])
+        self.assertEqual(self.upstream.last.all("X-Forwarded-Proto"), ["https"])
+        self.assertEqual(self.upstream.last.all("Forwarded"), ["for=127.0.0.1;proto=https"])
+
+    def test_half_closed(self):
+        """A caller who has said goodbye still gets the answer to what he asked before."""
+        released = threading.Event()
+        self.start_tls(wait(released, answer(201, body=b"late")))
+        inside, outside = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = self.authority.trust().wrap_bio(inside, outside, server_hostname="localhost")
+        sock = self.raw()
+
+        def until_done(call):
+            while True:
+                try:
+                    result = call()
+                    sock.sendall(outside.read())
+                    return result
+                except ssl.SSLWantReadError:
+                    sock.sendall(outside.read())
+                    inside.write(sock.recv(65536))
+
+        until_done(tls.do_handshake)
+        tls.write(tls_request("k1"))
+        with self.assertRaises(ssl.SSLWantReadError):
+            tls.unwrap()
+        sock.sendall(outside.read())
+        self.upstream.wait_for(1)
+        released.set()
+        got = b""
+        while not got.endswith(b"late"):
+            got += until_done(lambda: tls.read(65536))
+        self.assertTrue(got.startswith(b"HTTP/1.1 201 "), got)
 
     def test_close_is_told(self):
         """Where the connection ends, TLS ends before it: no caller sees a cut."""
