@@ -322,7 +322,7 @@ class Change(Tls):
 
     def test_a_new_certificate_under_load(self):
         """New files are taken up by themselves; no request fails, no connection is lost."""
-        self.start_tls()
+        self.start_tls(workers=3)
         before = self.shown()
         stop, failures, done = threading.Event(), [], []
 

@@ -4,17 +4,21 @@ upstream's.
 """
 
 import os
+import re
+import select
 import shutil
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from certificates import Authority, server  # noqa: E402
 from guarded import ANY, ORDER, Background, Guarded  # noqa: E402
-from harness import answer, close_delimited, cut, main, orders, rest, scratch  # noqa: E402
+from harness import (answer, close_delimited, cut, main, orders, parallel, rest,  # noqa: E402
+                     scratch)
 
 BIG = 3 << 20
 ANY_METHOD = [orders(), rest(match={"methods": ["GET", "PUT"], "path": "/*"})]
@@ -334,7 +338,68 @@ def hang_without_reading(exchange):
     return False
 
 
+class Scripted(Tls):
+    """An upstream in the hands of `openssl s_server`, which says K for a key update."""
+
+    def start_server(self):
+        pair = self.authority.issue()
+        self.server = subprocess.Popen(
+            ["stdbuf", "-oL", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", pair.certificate, "-key",
+             pair.key, "-tls1_3", "-crlf"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, bufsize=0)
+        self.addCleanup(self._end)
+        self.said = b""
+        port = int(self.wait_said(rb"ACCEPT 127\.0\.0\.1:(\d+)\n").group(1))
+        self.start(url="https://127.0.0.1:%d" % port,
+                   upstream={"tls": {"ca": self.authority.path}, "connections": {"idle": "60s"}})
+
+    def _end(self):
+        self.server.kill()
+        self.server.wait(30)
+        self.server.stdin.close()
+        self.server.stdout.close()
+
+    def wait_said(self, pattern):
+        while True:
+            found = re.search(pattern, self.said)
+            if found:
+                self.said = self.said[found.end():]
+                return found
+            ready, _, _ = select.select([self.server.stdout], [], [], 30)
+            self.assertTrue(ready, self.said)
+            piece = os.read(self.server.stdout.fileno(), 65536)
+            self.assertTrue(piece, self.said)
+            self.said += piece
+
+    def update_keys(self):
+        self.server.stdin.write(b"K\n")
+        self.wait_said(rb"SSL_do_handshake -> 1")
+
+    def test_key_updates(self):
+        """Before the answer, and on a kept connection, they are nothing but TLS's own."""
+        self.start_server()
+        for number in range(3):
+            call = Background(lambda: self.gateway.post("k%d" % number, ORDER))
+            self.wait_said(rb'"order": ?7')
+            self.update_keys()
+            self.server.stdin.write(b"HTTP/1.1 201 Created\nContent-Length: 4\n\nok\n")
+            response = call.result()
+            self.assertEqual((response.status, response.body), (201, b"ok\r\n"))
+            self.assert_state(response, "completed", "answered", attempts=1)
+            self.update_keys()
+        self.assertNotIn(b"CONNECTION CLOSED", self.said)
+
+
 class Change(Tls):
+    def test_many_workers(self):
+        """Files change while several workers open connections; every call is answered."""
+        self.start_tls(workers=3, upstream={"connections": {"reuse": "never"}})
+        for round_ in range(3):
+            self.gateway.signal(signal.SIGHUP)
+            statuses = parallel(12, lambda i, r=round_: self.gateway.post(
+                "k%d-%d" % (r, i), ORDER).status)
+            self.assertEqual(statuses, [201] * 12)
+
     def test_new_files(self):
         """SIGHUP takes up another authority; what is no file of certificates changes nothing."""
         self.start_tls()
