@@ -33,7 +33,7 @@ TESTS = {
     "drained": "test_drained",
     "crashed": "test_crashed",
 }
-# tls_failed: no TLS towards the upstream is served. stale_connection: a kept connection is
+# tls_failed: test_tls_upstream.py has each kind of it. stale_connection: a kept connection is
 # looked at right before it is used, so the end needs a close inside that one instant.
 NOT_HERE = {"none", "tls_failed", "stale_connection"}
 BIG = 24 << 20
