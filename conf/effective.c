@@ -88,7 +88,7 @@ bool effective_print(const struct effective_of *of, uint32_t row, struct gw_buf 
         return print_owner(of->owner, path, out);
     if (strcmp(path, "upstreams.*.timeouts.first_byte") == 0)
         print_duration(out, of->upstream->first_byte_ms);
-    else if (strcmp(path, "upstreams.*.tls.name") == 0)
+    else if (strcmp(path, "upstreams.*.tls.name") == 0 && of->upstream->tls.is_on)
         print_span(out, of->upstream->tls.name);
     else if (strcmp(path, "upstreams.*.timeouts.late") == 0)
         print_duration(out, of->upstream->late_ms);
