@@ -155,7 +155,7 @@ void client_writable(evutil_socket_t fd, short what, void *ctx)
 
 static bool shows(const struct client *client, short events)
 {
-    struct pollfd look = {.fd = client->fd, .events = POLLRDHUP};
+    struct pollfd look = {.fd = client->transport.fd, .events = POLLRDHUP};
     return poll(&look, 1, 0) < 0 || (look.revents & events) != 0;
 }
 
@@ -171,7 +171,7 @@ bool client_has_all(const struct client *client)
     int left = 0;
     return client->state != CLIENT_DEAD && !client->broken && client_is_flushed(client) &&
            !shows(client, POLLHUP | POLLERR | POLLNVAL) &&
-           ioctl(client->fd, SIOCOUTQ, &left) == 0 && left == 0;
+           ioctl(client->transport.fd, SIOCOUTQ, &left) == 0 && left == 0;
 }
 
 bool client_send_reply(struct client *client, struct reply *reply)
