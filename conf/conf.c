@@ -53,9 +53,20 @@ void conf_unref(struct conf *conf)
     gw_assert(before > 0);
     if (before > 1)
         return;
+    struct conf *carried = box->carried;
     arena_free(box->arena);
     box->tag_conf_box = 0;
     free(box);
+    if (carried == NULL)
+        return;
+    /* One step and no recursion: what others carry from carries nothing itself. */
+    struct conf_box *first = (struct conf_box *)(uintptr_t)conf_box_of(carried);
+    gw_assert(first->carried == NULL);
+    if (atomic_fetch_sub(&first->references, 1) > 1)
+        return;
+    arena_free(first->arena);
+    first->tag_conf_box = 0;
+    free(first);
 }
 
 static void note(struct findings *findings, const char *what)

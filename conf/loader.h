@@ -25,6 +25,7 @@ struct conf_box {
     atomic_uint references;
     struct arena *arena;
     const struct yaml_node *root;
+    struct conf *carried; /* a reference: what was carried over lies in it; NULL: nothing */
 };
 const struct conf_box *conf_box_of(const struct conf *conf);
 
@@ -166,6 +167,18 @@ struct effective_of {
     const struct upstream_policy *upstream;
 };
 bool effective_print(const struct effective_of *of, uint32_t row, struct gw_buf *out);
+
+/* ---- every value that counts, one by one (show.c) ---- */
+struct conf_walked {
+    const char *path;
+    uint32_t row; /* of the table of fields */
+    struct span text;
+    uint32_t line; /* 0: not of the file */
+    bool is_secret;
+};
+typedef void conf_walk_fn(const struct conf_walked *walked, void *ctx);
+/* Routes are named in the path, "routes[create-order].retention". */
+void conf_walk(const struct conf *conf, conf_walk_fn *tell, void *ctx);
 /* "GET HEAD OPTIONS" */
 void print_methods(uint32_t methods, struct gw_buf *out);
 

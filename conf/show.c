@@ -17,7 +17,10 @@ struct show_frame {
 struct show {
     const struct conf *conf;
     struct gw_buf *out;
+    conf_walk_fn *tell; /* instead of printing; NULL: it is printed */
+    void *tell_ctx;
     bool is_json, is_first;
+    uint32_t row; /* of what is shown next */
     struct span preset;
     struct effective_of of;
     char path[SHOW_PATH_BYTES];
@@ -29,6 +32,7 @@ struct shown_value {
     struct span text;
     const char *from; /* "default", "preset", "defaults"; NULL: the line of the file */
     uint32_t line;
+    bool is_secret; /* never printed */
 };
 
 /* ---- one line ---- */
@@ -64,8 +68,21 @@ static void emit_json(struct show *show, const struct shown_value *value)
     show->is_first = false;
 }
 
-static void emit(struct show *show, const struct shown_value *value)
+static void emit(struct show *show, const struct shown_value *shown_value)
 {
+    struct shown_value visible = *shown_value;
+    const struct shown_value *value = &visible;
+    if (show->tell != NULL) {
+        show->tell(&(struct conf_walked){.path = show->path,
+                                         .row = show->row,
+                                         .text = value->text,
+                                         .line = value->line,
+                                         .is_secret = value->is_secret},
+                   show->tell_ctx);
+        return;
+    }
+    if (value->is_secret)
+        visible.text = SPAN("(not shown)");
     if (show->is_json) {
         emit_json(show, value);
         return;
@@ -194,12 +211,13 @@ static void show_row(struct show *show, const struct show_frame *frame, uint32_t
     struct cursor cursor = {.node = frame->node, .row = frame->row, .preset = show->preset};
     struct setting setting = setting_get(&cursor, name);
     set_path(show, frame->path_len, ".", leaf);
+    show->row = row;
     if (!field_is_scalar(field_at(row)->type)) {
         show_collection(show, row, yaml_member(frame->node, leaf), &setting);
     } else if (setting.from == FROM_FILE) {
         bool is_secret = field_is_secret(field_at(row)->type);
-        emit(show, &(struct shown_value){.text = is_secret ? SPAN("(not shown)") : setting.text,
-                                         .line = setting.node->line});
+        emit(show, &(struct shown_value){
+                       .text = setting.text, .line = setting.node->line, .is_secret = is_secret});
     } else {
         show_absent(show, &setting);
     }
@@ -214,8 +232,14 @@ static void enter_item(struct show *show, const struct show_frame *frame,
     const char *path = field_at(frame->row)->path;
     char index[16];
     show->path[frame->path_len] = '\0';
+    show->row = item->row;
     if (field_at(frame->row)->type == CONF_NAMED) {
         set_path(show, frame->path_len, ".", item->name);
+    } else if (show->tell != NULL && strcmp(path, "routes") == 0) {
+        /* Two files are compared by the names of routes, not by their order. */
+        (void)snprintf(show->path + frame->path_len, sizeof(show->path) - frame->path_len, "[%.*s]",
+                       (int)conf->routes.routes[item->index].name.len,
+                       conf->routes.routes[item->index].name.ptr); /* names are short */
     } else {
         (void)snprintf(index, sizeof(index), "[%u]", item->index);
         set_path(show, frame->path_len, "", span_str(index));
@@ -268,6 +292,14 @@ static void show_all(const struct conf *conf, struct gw_buf *out, bool is_json)
 {
     struct show show = {
         .conf = conf, .out = out, .is_json = is_json, .is_first = true, .of = {.conf = conf}};
+    push(&show, FIELD_ROOT, conf_box_of(conf)->root, NULL);
+    while (show.depth > 0)
+        step(&show);
+}
+
+void conf_walk(const struct conf *conf, conf_walk_fn *tell, void *ctx)
+{
+    struct show show = {.conf = conf, .tell = tell, .tell_ctx = ctx, .of = {.conf = conf}};
     push(&show, FIELD_ROOT, conf_box_of(conf)->root, NULL);
     while (show.depth > 0)
         step(&show);

@@ -126,7 +126,10 @@ void load_upstreams(struct loader *loader)
     if (upstreams == NULL)
         return;
     loader->conf->upstreams = upstreams;
-    for (; item != NULL && !loader->no_memory; item = items_next(item))
-        load_entry(loader, item, &upstreams[loader->conf->upstream_count++]);
+    for (; item != NULL && !loader->no_memory; item = items_next(item)) {
+        struct upstream_policy *upstream = &upstreams[loader->conf->upstream_count];
+        load_entry(loader, item, upstream);
+        upstream->index = loader->conf->upstream_count++;
+    }
     load_drain(loader);
 }

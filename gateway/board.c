@@ -24,12 +24,30 @@ struct route_gate {
     bool route_paused, upstream_paused;
 };
 
+/* What goes by the name of a route. */
+struct route_slot {
+    struct board_route counts;
+    struct route_gate gate;
+    size_t name_len;
+    char name[];
+};
+
+struct upstream_slot {
+    struct board_histogram seconds;
+    size_t name_len;
+    char name[];
+};
+
 struct board {
-    const struct conf *conf;
-    pthread_mutex_t lock;       /* last in the lock order: nothing else is taken inside */
-    struct board_route *routes; /* one more than are configured: of those that no longer are */
-    struct route_gate *gates;
-    struct board_histogram *upstreams;
+    const struct conf *conf; /* the newest; of the main thread alone */
+    uint32_t waiters_max;    /* both as the process began */
+    uint64_t bodies_max;
+    pthread_mutex_t lock; /* last in the lock order: nothing else is taken inside */
+    /* Written before a snapshot that names them is handed to anybody; never taken back. */
+    struct route_slot *routes[BOARD_ROUTES_MAX];
+    struct upstream_slot *upstreams[BOARD_UPSTREAMS_MAX];
+    uint32_t route_count, upstream_count; /* of the main thread alone */
+    struct board_route removed;           /* of all routes that are no longer configured */
     atomic_ullong refused[PROBLEM_COUNT];
     struct owner_load *owners[OWNER_BUCKETS];
     struct board_waiter *waiters[WAITER_BUCKETS];
@@ -38,27 +56,57 @@ struct board {
     atomic_ullong bytes_held;
 };
 
+static bool add_route(struct board *board, struct span name)
+{
+    if (board->route_count == BOARD_ROUTES_MAX)
+        return false;
+    struct route_slot *slot = calloc(1, sizeof(*slot) + name.len + 1);
+    if (slot == NULL)
+        return false;
+    struct gw_clock *clock = gw_clock_system();
+    breaker_init(&slot->gate.breaker, clock->ticks_ms(clock));
+    slot->name_len = name.len;
+    if (name.len > 0)
+        memcpy(slot->name, name.ptr, name.len);
+    board->routes[board->route_count++] = slot;
+    return true;
+}
+
+static bool add_upstream(struct board *board, struct span name)
+{
+    if (board->upstream_count == BOARD_UPSTREAMS_MAX)
+        return false;
+    struct upstream_slot *slot = calloc(1, sizeof(*slot) + name.len + 1);
+    if (slot == NULL)
+        return false;
+    slot->name_len = name.len;
+    if (name.len > 0)
+        memcpy(slot->name, name.ptr, name.len);
+    board->upstreams[board->upstream_count++] = slot;
+    return true;
+}
+
 struct board *board_new(const struct conf *conf)
 {
     struct board *board = calloc(1, sizeof(*board));
     if (board == NULL)
         return NULL;
-    board->conf = conf;
-    board->routes = calloc((size_t)conf->routes.count + 1, sizeof(*board->routes));
-    board->gates = calloc(conf->routes.count, sizeof(*board->gates));
-    board->upstreams = calloc(conf->upstream_count + 1, sizeof(*board->upstreams));
-    if (board->routes == NULL || board->gates == NULL || board->upstreams == NULL ||
-        pthread_mutex_init(&board->lock, NULL) != 0) {
-        free(board->routes);
-        free(board->gates);
-        free(board->upstreams);
+    if (pthread_mutex_init(&board->lock, NULL) != 0) {
         free(board);
         return NULL;
     }
-    struct gw_clock *clock = gw_clock_system();
-    for (uint32_t i = 0; i < conf->routes.count; i++)
-        breaker_init(&board->gates[i].breaker, clock->ticks_ms(clock));
-    return board;
+    board->conf = conf;
+    board->waiters_max = conf->limits.waiters;
+    board->bodies_max = conf->limits.bodies;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < conf->routes.count; i++)
+        ok = add_route(board, conf->routes.routes[i].name);
+    for (uint32_t i = 0; ok && i < conf->upstream_count; i++)
+        ok = add_upstream(board, conf->upstreams[i].name);
+    if (ok)
+        return board;
+    board_free(board);
+    return NULL;
 }
 
 void board_free(struct board *board)
@@ -74,9 +122,10 @@ void board_free(struct board *board)
         }
     }
     (void)pthread_mutex_destroy(&board->lock); /* nobody can hold it any more */
-    free(board->routes);
-    free(board->gates);
-    free(board->upstreams);
+    for (uint32_t i = 0; i < board->route_count; i++)
+        free(board->routes[i]);
+    for (uint32_t i = 0; i < board->upstream_count; i++)
+        free(board->upstreams[i]);
     free(board);
 }
 
@@ -94,11 +143,18 @@ static void unlock(struct board *board)
 
 struct board_route *board_route(struct board *board, const struct route_policy *route)
 {
-    uint32_t removed = board->conf->routes.count;
     if (route == NULL)
-        return &board->routes[removed];
-    gw_assert(route->index < removed);
-    return &board->routes[route->index];
+        return &board->removed;
+    gw_assert(route->index < BOARD_ROUTES_MAX);
+    gw_assert(board->routes[route->index] != NULL);
+    return &board->routes[route->index]->counts;
+}
+
+static struct route_gate *gate_of(struct board *board, const struct route_policy *route)
+{
+    gw_assert(route->index < BOARD_ROUTES_MAX);
+    gw_assert(board->routes[route->index] != NULL);
+    return &board->routes[route->index]->gate;
 }
 
 void board_count_settled(struct board *board, const struct route_policy *route, enum settled_by by,
@@ -118,10 +174,12 @@ void board_count_compensated(struct board *board, const struct route_policy *rou
         memory_order_relaxed);
 }
 
-struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index)
+struct board_histogram *board_upstream_seconds(struct board *board,
+                                               const struct upstream_policy *upstream)
 {
-    gw_assert(upstream_index < board->conf->upstream_count);
-    return &board->upstreams[upstream_index];
+    gw_assert(upstream->index < BOARD_UPSTREAMS_MAX);
+    gw_assert(board->upstreams[upstream->index] != NULL);
+    return &board->upstreams[upstream->index]->seconds;
 }
 
 void board_observe(struct board_histogram *histogram, int64_t elapsed_ms)
@@ -202,8 +260,8 @@ static enum admit_gate enter_locked(struct board *board, const struct route_poli
                                     struct span owner, int64_t now_ticks,
                                     struct board_ticket *ret_ticket)
 {
-    struct route_gate *gate = &board->gates[route->index];
-    struct board_route *counts = &board->routes[route->index];
+    struct route_gate *gate = gate_of(board, route);
+    struct board_route *counts = board_route(board, route);
     if (gate->route_paused || gate->upstream_paused)
         return GATE_PAUSED;
     if (atomic_load(&counts->in_flight) >= route->route_in_flight_max ||
@@ -237,8 +295,8 @@ void board_leave(struct board *board, const struct route_policy *route, struct s
 {
     if (!ticket->held)
         return;
-    struct route_gate *gate = &board->gates[route->index];
-    struct board_route *counts = &board->routes[route->index];
+    struct route_gate *gate = gate_of(board, route);
+    struct board_route *counts = board_route(board, route);
     lock(board);
     gw_assert(atomic_load(&counts->in_flight) > 0);
     atomic_fetch_sub(&counts->in_flight, 1);
@@ -262,14 +320,14 @@ void board_mark_overdue(struct board *board, const struct route_policy *route,
     if (!ticket->held || ticket->is_overdue)
         return;
     ticket->is_overdue = true;
-    atomic_fetch_add(&board->routes[route->index].overdue, 1);
+    atomic_fetch_add(&board_route(board, route)->overdue, 1);
 }
 
 uint32_t board_retry_seconds(struct board *board, const struct route_policy *route,
                              int64_t now_ticks)
 {
     lock(board);
-    int64_t ms = breaker_retry_ms(&board->gates[route->index].breaker, &route->breaker, now_ticks);
+    int64_t ms = breaker_retry_ms(&gate_of(board, route)->breaker, &route->breaker, now_ticks);
     unlock(board);
     int64_t seconds = (ms + 999) / 1000;
     return seconds < 1 ? 1 : seconds > 3600 ? 3600 : (uint32_t)seconds;
@@ -277,7 +335,7 @@ uint32_t board_retry_seconds(struct board *board, const struct route_policy *rou
 
 uint32_t board_held_by(struct board *board, const struct route_policy *route)
 {
-    const struct route_gate *gate = &board->gates[route->index];
+    const struct route_gate *gate = gate_of(board, route);
     lock(board);
     uint32_t why = (gate->route_paused ? HELD_BY_ROUTE : 0u) |
                    (gate->upstream_paused ? HELD_BY_UPSTREAM : 0u) |
@@ -292,7 +350,7 @@ bool board_pause(struct board *board, enum pause_subject subject, struct span na
     lock(board);
     for (uint32_t i = 0; i < board->conf->routes.count; i++) {
         const struct route_policy *route = &board->conf->routes.routes[i];
-        struct route_gate *gate = &board->gates[i];
+        struct route_gate *gate = gate_of(board, route);
         if (subject == PAUSE_ROUTE
                 ? !span_equal(route->name, name)
                 : route->upstream == NULL || !span_equal(route->upstream->name, name))
@@ -302,10 +360,75 @@ bool board_pause(struct board *board, enum pause_subject subject, struct span na
             gate->route_paused = paused;
         else
             gate->upstream_paused = paused;
-        atomic_store(&board->routes[i].paused, gate->route_paused || gate->upstream_paused);
+        atomic_store(&board_route(board, route)->paused,
+                     gate->route_paused || gate->upstream_paused);
     }
     unlock(board);
     return found;
+}
+
+/* ---- over a reload ---- */
+
+static bool place_route(struct board *board, const struct route_policy *route)
+{
+    uint32_t at = 0;
+    while (at < board->route_count &&
+           !span_equal(span_of(board->routes[at]->name, board->routes[at]->name_len), route->name))
+        at++;
+    if (at == board->route_count && !add_route(board, route->name))
+        return false;
+    /* Nobody else has this snapshot yet. */
+    ((struct route_policy *)(uintptr_t)route)->index = at;
+    if (route->compensate.route != NULL)
+        ((struct route_policy *)(uintptr_t)route->compensate.route)->index = at;
+    return true;
+}
+
+static bool place_upstream(struct board *board, const struct upstream_policy *upstream)
+{
+    uint32_t at = 0;
+    while (at < board->upstream_count &&
+           !span_equal(span_of(board->upstreams[at]->name, board->upstreams[at]->name_len),
+                       upstream->name))
+        at++;
+    if (at == board->upstream_count && !add_upstream(board, upstream->name))
+        return false;
+    ((struct upstream_policy *)(uintptr_t)upstream)->index = at;
+    return true;
+}
+
+static bool is_paused(const struct pause_entry *pauses, uint32_t count, enum pause_subject subject,
+                      struct span name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (pauses[i].subject == subject && span_equal(pauses[i].name, name))
+            return true;
+    return false;
+}
+
+bool board_adopt(struct board *board, struct conf *conf, const struct pause_entry *pauses,
+                 uint32_t pause_count)
+{
+    for (uint32_t i = 0; i < conf->routes.count; i++)
+        if (!place_route(board, &conf->routes.routes[i]))
+            return false;
+    for (uint32_t i = 0; i < conf->upstream_count; i++)
+        if (!place_upstream(board, &conf->upstreams[i]))
+            return false;
+    board->conf = conf;
+    lock(board);
+    for (uint32_t i = 0; i < conf->routes.count; i++) {
+        const struct route_policy *route = &conf->routes.routes[i];
+        struct route_gate *gate = gate_of(board, route);
+        gate->route_paused = is_paused(pauses, pause_count, PAUSE_ROUTE, route->name);
+        gate->upstream_paused =
+            route->upstream != NULL &&
+            is_paused(pauses, pause_count, PAUSE_UPSTREAM, route->upstream->name);
+        atomic_store(&board_route(board, route)->paused,
+                     gate->route_paused || gate->upstream_paused);
+    }
+    unlock(board);
+    return true;
 }
 
 static struct board_waiter **waiter_bucket(struct board *board,
@@ -318,7 +441,7 @@ bool board_wait(struct board *board, struct board_waiter *waiter)
 {
     bool room;
     lock(board);
-    room = board->waiter_count < board->conf->limits.waiters;
+    room = board->waiter_count < board->waiters_max;
     if (room) {
         struct board_waiter **bucket = waiter_bucket(board, &waiter->identity);
         waiter->next = *bucket;
@@ -372,7 +495,7 @@ void board_wake(struct board *board, const struct store_identity *identity)
 
 bool board_hold(struct board *board, uint64_t bytes)
 {
-    if (atomic_fetch_add(&board->bytes_held, bytes) + bytes <= board->conf->limits.bodies)
+    if (atomic_fetch_add(&board->bytes_held, bytes) + bytes <= board->bodies_max)
         return true;
     atomic_fetch_sub(&board->bytes_held, bytes);
     return false;

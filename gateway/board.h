@@ -68,10 +68,20 @@ struct board_route {
 };
 
 struct board;
-struct board *board_new(const struct conf *conf); /* borrows it; NULL: out of memory */
+/* So many names of routes and of upstreams a process can have seen, over all reloads. */
+#define BOARD_ROUTES_MAX    4096
+#define BOARD_UPSTREAMS_MAX 1024
+/* Borrows it until board_adopt(); its indices are the places on the board. NULL: out of memory. */
+struct board *board_new(const struct conf *conf);
 void board_free(struct board *board);
+/* What goes by the name of a route or an upstream stays over a reload: counters, what is in
+ * flight, the breaker, a pause. Sets the indices of `conf`, which nobody else may have yet,
+ * and what is paused; from then on borrows it. Flows of earlier snapshots go on with their
+ * own. false: out of memory or of names; nothing was changed. Thread: the main one alone. */
+bool board_adopt(struct board *board, struct conf *conf, const struct pause_entry *pauses,
+                 uint32_t pause_count) GW_MUST_CHECK;
 
-/* NULL: of all routes that are no longer configured, together. */
+/* Lives as long as the board. NULL: of all routes that are no longer configured, together. */
 struct board_route *board_route(struct board *board, const struct route_policy *route);
 /* An operation in doubt got this verdict. route: likewise. */
 void board_count_settled(struct board *board, const struct route_policy *route, enum settled_by by,
@@ -79,7 +89,8 @@ void board_count_settled(struct board *board, const struct route_policy *route, 
 /* A compensation was begun, by whom. route: of the operation that it takes back. */
 void board_count_compensated(struct board *board, const struct route_policy *route,
                              enum compensate_by by);
-struct board_histogram *board_upstream_seconds(struct board *board, uint32_t upstream_index);
+struct board_histogram *board_upstream_seconds(struct board *board,
+                                               const struct upstream_policy *upstream);
 void board_observe(struct board_histogram *histogram, int64_t elapsed_ms);
 void board_count_refused(struct board *board, enum problem problem);
 uint64_t board_refused(struct board *board, enum problem problem);
@@ -108,7 +119,7 @@ enum board_hold_why {
     HELD_BY_BREAKER = 1 << 2,
 };
 uint32_t board_held_by(struct board *board, const struct route_policy *route);
-/* What the store says is paused, by hand; false: no such route or upstream. */
+/* What the store says is paused, by hand; false: no such route or upstream. Main thread. */
 bool board_pause(struct board *board, enum pause_subject subject, struct span name, bool paused);
 
 /* ---- repeats that wait for a first call ---- */

@@ -1,9 +1,13 @@
 /* Builds the parts in order and takes them down in reverse. The main thread has the
  * signals and the operator plane; requests are the workers' business. */
 #include "gateway/boot.h"
+#include "gateway/activation.h"
 #include "gateway/admin/admin.h"
 #include "gateway/descriptors.h"
 #include "gateway/effects.h"
+#include "gateway/notify.h"
+#include "gateway/pulse.h"
+#include "gateway/reload.h"
 #include "gateway/standing.h"
 #include "gateway/tls/tls.h"
 #include "gateway/watch.h"
@@ -22,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define LISTENERS_MAX  64
@@ -32,13 +37,17 @@
     5000 /* rows put right before the first request; the rest while serving */
 
 struct boot {
-    struct conf *conf;
+    struct conf *conf;    /* what it began with */
     bool accepts_dropped; /* receipts of routes that are gone may lose their protection */
     bool is_unfit;        /* the start was refused for their sake */
     struct event_base *base;
     struct event *sigterm, *sigint, *sighup, *look, *tls_look;
     struct tls_book *tls;
     struct watch watch;
+    struct activation activation;
+    bool was_activated; /* the listening sockets outlive this process */
+    struct reload *reload;
+    struct pulse *pulse; /* NULL: nobody wants to hear it */
     struct store *store;
     struct store_effect *effects; /* the store borrows them */
     struct board *board;
@@ -63,7 +72,7 @@ static enum gw_status listen_failed(struct gw_error *err, const struct conf_addr
                         address->text.ptr, where, why);
 }
 
-static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
+static enum gw_status listen_on(struct boot *boot, const struct conf_address *address, int *ret_fd,
                                 struct gw_error *err)
 {
     const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
@@ -77,6 +86,12 @@ static enum gw_status listen_on(const struct conf_address *address, int *ret_fd,
     int rc = getaddrinfo(host, port, &hints, &found);
     if (rc != 0)
         return listen_failed(err, address, gai_strerror(rc));
+    int passed = activation_take(&boot->activation, found->ai_addr, found->ai_addrlen);
+    if (passed >= 0) {
+        freeaddrinfo(found);
+        *ret_fd = passed;
+        return GW_OK;
+    }
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     /* [::] is IPv6 alone, so that 0.0.0.0 can stand beside it. */
     bool only_v6 = found->ai_family != AF_INET6 ||
@@ -110,7 +125,7 @@ static enum gw_status open_listeners(struct boot *boot, struct gw_error *err)
         const struct conf_address *address = &boot->conf->listen[i];
         if (boot->fd_count == LISTENERS_MAX)
             return gw_error_set(err, GW_LIMIT, "at most %d listeners", LISTENERS_MAX);
-        enum gw_status status = listen_on(address, &boot->fds[boot->fd_count], err);
+        enum gw_status status = listen_on(boot, address, &boot->fds[boot->fd_count], err);
         if (status != GW_OK)
             return status;
         const struct gw_log_pair pairs[] = {{"address", address->text, 0},
@@ -172,6 +187,7 @@ static enum gw_status make_workers(struct boot *boot, struct gw_error *err)
                                                .listen_fds = boot->fds,
                                                .listen_count = boot->fd_count,
                                                .tls = boot->tls,
+                                               .leaves_queue = boot->was_activated,
                                                .spool_dir = boot->spool};
         enum gw_status status =
             worker_new(&options, &ports, boot->conf, &boot->workers[boot->worker_count], err);
@@ -203,6 +219,25 @@ static void asked_to_stop(evutil_socket_t fd, short what, void *ctx)
         (void)event_base_loopbreak(boot->base);
 }
 
+static void begin_reload(struct boot *boot, const struct admin_reload *wish)
+{
+    const char *why = atomic_load(&boot->ready) ? "it is stopping" : "it has not started yet";
+    if (boot->reload != NULL && atomic_load(&boot->ready) &&
+        !atomic_load(&board_gauges(boot->board)->draining)) {
+        reload_begin(boot->reload, wish);
+        return;
+    }
+    gw_log_text(GW_LOG_WARN, "recibo.not_reloaded", "%s; nothing has changed", why);
+    if (wish->done != NULL)
+        wish->done(wish->ctx,
+                   &(struct admin_reload_result){.end = ADMIN_RELOAD_BUSY, .text = span_str(why)});
+}
+
+static void operator_reloads(void *ctx, const struct admin_reload *wish)
+{
+    begin_reload(ctx, wish);
+}
+
 /* A terminal that closes, or a log rotation, must not end the process without a drain. */
 static void asked_to_reload(evutil_socket_t fd, short what, void *ctx)
 {
@@ -211,9 +246,7 @@ static void asked_to_reload(evutil_socket_t fd, short what, void *ctx)
     (void)what;
     if (boot->tls != NULL)
         tls_book_look(boot->tls, true);
-    gw_log_text(GW_LOG_WARN, "recibo.not_reloaded",
-                "SIGHUP: the configuration is read at the start only, and nothing of it has "
-                "changed; stop and start to have it read anew");
+    begin_reload(boot, &(struct admin_reload){.done = NULL});
 }
 
 static void look_at_certificates(evutil_socket_t fd, short what, void *ctx)
@@ -261,6 +294,31 @@ static void block_signals(bool blocked)
     gw_assert(rc == 0);
 }
 
+/* The socket of the operators' plane that a supervisor has passed on; -1: none. */
+static int take_admin_socket(struct boot *boot)
+{
+    const struct conf_address *address = &boot->conf->admin;
+    const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                                   .ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM};
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct addrinfo *found = NULL;
+    char host[256], port[8];
+    if (address->is_unix) {
+        if (address->host.len >= sizeof(name.sun_path))
+            return -1;
+        memcpy(name.sun_path, address->host.ptr, address->host.len);
+        return activation_take(&boot->activation, (const struct sockaddr *)&name, sizeof(name));
+    }
+    (void)snprintf(host, sizeof(host), "%.*s", (int)address->host.len, address->host.ptr);
+    (void)snprintf(port, sizeof(port), "%u", address->port); /* both fit: checked when loading */
+    if (boot->activation.count == 0 || getaddrinfo(host, port, &hints, &found) != 0)
+        return -1;
+    int fd = activation_take(&boot->activation, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return fd;
+}
+
 static enum gw_status make_admin(struct boot *boot, struct gw_error *err)
 {
     if (!boot->conf->has_admin)
@@ -271,7 +329,10 @@ static enum gw_status make_admin(struct boot *boot, struct gw_error *err)
                                           .board = boot->board,
                                           .clock = gw_clock_system(),
                                           .tls = tls_book_admin(boot->tls),
-                                          .ready = &boot->ready};
+                                          .ready = &boot->ready,
+                                          .listen_fd = take_admin_socket(boot),
+                                          .reload = operator_reloads,
+                                          .reload_ctx = boot};
     enum gw_status status = admin_new(&options, &boot->admin, err);
     if (status == GW_OK) {
         const struct gw_log_pair pairs[] = {{"address", boot->conf->admin.text, 0},
@@ -284,22 +345,39 @@ static enum gw_status make_admin(struct boot *boot, struct gw_error *err)
 
 static enum gw_status start(struct boot *boot, struct gw_error *err)
 {
+    enum gw_status status = activation_open(&boot->activation, err);
+    if (status != GW_OK)
+        return status;
+    boot->was_activated = boot->activation.count > 0;
     descriptors_reserve(boot->conf);
     boot->board = board_new(boot->conf);
     if (!make_base(boot) || boot->board == NULL)
         return gw_error_set(err, GW_NOMEM, "out of memory");
-    enum gw_status status = tls_book_new(boot->conf, &boot->tls, err);
+    status = tls_book_new(boot->conf, &boot->tls, err);
     if (status == GW_OK)
         status = open_store(boot, err);
     if (status == GW_OK)
         status = open_listeners(boot, err);
     if (status == GW_OK)
         status = make_admin(boot, err);
+    if (status == GW_OK)
+        status = activation_check(&boot->activation, err);
     block_signals(true);
     if (status == GW_OK)
         status = make_workers(boot, err);
     block_signals(false);
-    return status;
+    const struct reload_options reload = {.base = boot->base,
+                                          .first = boot->conf,
+                                          .store = boot->store,
+                                          .board = boot->board,
+                                          .admin = boot->admin,
+                                          .workers = boot->workers,
+                                          .worker_count = boot->worker_count};
+    if (status == GW_OK)
+        status = reload_new(&reload, &boot->reload, err);
+    return status == GW_OK
+               ? pulse_start(boot->base, boot->workers, boot->worker_count, &boot->pulse, err)
+               : status;
 }
 
 static void look_if_drained(evutil_socket_t fd, short what, void *ctx)
@@ -328,21 +406,30 @@ static void serve_admin_until_drained(struct boot *boot)
     event_free(look);
 }
 
+static const struct conf *current(const struct boot *boot)
+{
+    return boot->reload == NULL ? boot->conf : reload_current(boot->reload);
+}
+
 static void stop(struct boot *boot)
 {
     if (boot->board != NULL)
         atomic_store(&board_gauges(boot->board)->draining, true);
+    pulse_stop_asking(boot->pulse);
     for (uint32_t i = 0; i < boot->worker_count; i++)
-        worker_drain(boot->workers[i], boot->conf->drain_ms);
+        worker_drain(boot->workers[i], current(boot)->drain_ms);
     serve_admin_until_drained(boot);
     for (uint32_t i = 0; i < boot->worker_count; i++)
         worker_join(boot->workers[i]);
     admin_free(boot->admin);
+    activation_close(&boot->activation);
+    pulse_free(boot->pulse);
     for (uint32_t i = 0; i < boot->worker_count; i++)
         worker_free(boot->workers[i]);
     tls_book_free(boot->tls);
     for (uint32_t i = 0; i < boot->fd_count; i++)
         (void)close(boot->fds[i]); /* listening sockets hold nothing to lose */
+    reload_free(boot->reload);
     store_close(boot->store);
     free(boot->effects);
     board_free(boot->board);
@@ -371,10 +458,12 @@ static void serve(struct boot *boot)
     atomic_store(&boot->ready, true);
     gw_log_text(GW_LOG_INFO, "recibo.ready", "serving %u routes, configuration %s",
                 boot->conf->routes.count, boot->conf->hash);
+    notify_ready(boot->conf->hash);
     int rc = event_base_dispatch(boot->base);
     gw_assert(rc >= 0);
-    gw_log_text(GW_LOG_INFO, "recibo.draining", "for at most %lld ms",
-                (long long)boot->conf->drain_ms);
+    int64_t drain_ms = current(boot)->drain_ms;
+    notify_stopping(drain_ms);
+    gw_log_text(GW_LOG_INFO, "recibo.draining", "for at most %lld ms", (long long)drain_ms);
 }
 
 static enum boot_end end_of(const struct boot *boot, enum gw_status status)

@@ -21,6 +21,9 @@ static struct flow *make(struct flow *flow)
     struct flow *late = flow_new(flow->worker, FLOW_FROM_LATE);
     if (late == NULL)
         return NULL;
+    /* It stays with the configuration that the call was made under. */
+    conf_unref((struct conf *)(uintptr_t)late->conf);
+    late->conf = conf_ref((struct conf *)(uintptr_t)flow->conf);
     late->route = flow->route;
     late->identity = flow->identity;
     late->attempt = flow->attempt;

@@ -55,6 +55,23 @@ enum gw_status standing_pauses(struct store *store, struct board *board, struct 
     return status;
 }
 
+enum gw_status standing_adopt(struct store *store, struct board *board, struct conf *conf,
+                              struct gw_error *err)
+{
+    struct arena *arena = arena_new(STANDING_BYTES_MAX);
+    if (arena == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    struct store_op op = {.kind = STORE_PAUSES, .arena = arena};
+    enum gw_status status = ask(store, &op, err);
+    if (status == GW_OK && !board_adopt(board, conf, op.out.pauses, op.out.pause_count))
+        status = gw_error_set(err, GW_LIMIT,
+                              "the board is full: this process has seen %d names of routes or %d "
+                              "of upstreams; restart it, or give it memory",
+                              BOARD_ROUTES_MAX, BOARD_UPSTREAMS_MAX);
+    arena_free(arena);
+    return status;
+}
+
 /* ---- receipts and routes ---- */
 
 /* What stands between a row and its repeat. */
@@ -72,19 +89,34 @@ static const char *const loss_words[] = {
 struct judgement {
     struct store *store;
     const struct conf *conf;
-    bool accepted; /* what would be forgotten is only told */
+    const struct conf *running; /* what it would not find now it cannot lose; NULL: all counts */
+    bool accepted;              /* what would be forgotten is only told */
+    bool counts_pending;        /* leases of this process count, too */
     uint32_t dropped;
     char *work; /* owned; room to take a target apart */
     size_t work_len;
     struct gw_error *err; /* about the first one */
+    struct arena *arena;  /* of the list; NULL: only the log is told */
+    struct standing_drops *drops;
 };
+
+/* What a row is to somebody who loses it. */
+enum loss_state { STATE_UNKNOWN, STATE_DEFERRED, STATE_PENDING, STATE_COMPLETED };
+static const char *const state_words[] = {[STATE_UNKNOWN] = "unknown",
+                                          [STATE_DEFERRED] = "deferred",
+                                          [STATE_PENDING] = "pending",
+                                          [STATE_COMPLETED] = "completed"};
+static const char *const state_ends[] = {[STATE_UNKNOWN] = "settle what is open",
+                                         [STATE_DEFERRED] = "cancel what is open",
+                                         [STATE_PENDING] = "wait for its end",
+                                         [STATE_COMPLETED] = "wait until their retention is over"};
 
 /* What was found out about one route. */
 struct losses {
     uint64_t count;
     enum loss first;
-    bool is_part;     /* not every row was looked at */
-    bool is_promised; /* accepted for later, not in doubt */
+    bool is_part; /* not every row was looked at */
+    enum loss_state state;
 };
 
 static bool is_guarded(const struct conf *conf, struct span name)
@@ -145,11 +177,27 @@ static bool has_key_of(const struct store_row *row, const struct route_policy *r
     return !is_by_content || span_equal(row->print_mode, route->fingerprint.mode_text);
 }
 
-/* Would a repeat find this row? It is looked for as a request is: by its target. */
+static enum gw_status find_loss_under(struct judgement *judgement, const struct conf *conf,
+                                      const struct store_row *row, enum loss *ret_loss);
+
+/* Would a repeat find this row? What was lost before is not lost now. */
 static enum gw_status find_loss(struct judgement *judgement, const struct store_row *row,
                                 enum loss *ret_loss)
 {
-    const struct conf *conf = judgement->conf;
+    enum loss before = LOSS_NONE;
+    enum gw_status status = find_loss_under(judgement, judgement->conf, row, ret_loss);
+    if (status != GW_OK || *ret_loss == LOSS_NONE || judgement->running == NULL)
+        return status;
+    status = find_loss_under(judgement, judgement->running, row, &before);
+    if (before != LOSS_NONE)
+        *ret_loss = LOSS_NONE;
+    return status;
+}
+
+/* It is looked for as a request is: by its target. */
+static enum gw_status find_loss_under(struct judgement *judgement, const struct conf *conf,
+                                      const struct store_row *row, enum loss *ret_loss)
+{
     struct route_match match;
     const struct route_policy *route = route_by_name(&conf->routes, row->route);
     *ret_loss = LOSS_ROUTE;
@@ -178,25 +226,40 @@ static enum gw_status find_loss(struct judgement *judgement, const struct store_
     return GW_OK;
 }
 
+static void list_drop(struct judgement *judgement, struct span route, const struct losses *losses)
+{
+    struct standing_drops *drops = judgement->drops;
+    if (drops == NULL || drops->count == STANDING_DROPS_MAX)
+        return;
+    struct standing_drop *drop = &drops->items[drops->count];
+    if (!arena_copy(judgement->arena, route, &drop->route))
+        return; /* the log has it, and the refusal itself does not hang on the list */
+    drop->count = losses->count;
+    drop->at_least = losses->is_part;
+    drop->state = state_words[losses->state];
+    drop->why = loss_words[losses->first];
+    drops->count++;
+}
+
 static void drop(struct judgement *judgement, struct span route, const struct losses *losses)
 {
     const char *why = loss_words[losses->first];
-    const struct gw_log_pair pairs[] = {
-        {"route", route, 0},
-        {losses->is_promised ? "deferred" : "unknown", {NULL, 0}, (int64_t)losses->count},
-        {"why", span_str(why), 0},
-        GW_LOG_END};
+    const char *state = state_words[losses->state];
+    const struct gw_log_pair pairs[] = {{"route", route, 0},
+                                        {state, {NULL, 0}, (int64_t)losses->count},
+                                        {"why", span_str(why), 0},
+                                        GW_LOG_END};
     gw_log(judgement->accepted ? GW_LOG_WARN : GW_LOG_ERROR, "route.dropped", pairs);
+    list_drop(judgement, route, losses);
     if (!judgement->accepted && judgement->dropped == 0)
         (void)gw_error_set(
             judgement->err, GW_INVALID,
             "%s%llu %s operation%s of route '%.*s' would lose protection (%s): a repeat would be "
-            "taken for new. Keep the route's name, mode, scope, path and owners, %s what is open, "
+            "taken for new. Keep the route's name, mode, scope, path and owners, %s, "
             "or use --accept-dropped-routes",
-            losses->is_part ? "at least " : "", (unsigned long long)losses->count,
-            losses->is_promised ? "deferred" : "unknown",
+            losses->is_part ? "at least " : "", (unsigned long long)losses->count, state,
             losses->count == 1 && !losses->is_part ? "" : "s", (int)route.len, route.ptr, why,
-            losses->is_promised ? "cancel" : "settle"); /* told by the caller */
+            state_ends[losses->state]); /* told by the caller */
     judgement->dropped++;
 }
 
@@ -242,12 +305,15 @@ static enum gw_status look_at_page(struct judgement *judgement, const struct sto
 }
 
 /* The route is there; its rows may have had another scope, path or owner. */
-static enum gw_status judge_rows(struct judgement *judgement, struct span route)
+static enum gw_status judge_rows(struct judgement *judgement, struct span route, uint32_t states,
+                                 enum loss_state state)
 {
     struct store_op list = {.kind = STORE_LIST};
-    list.in.list.filter.states = 1u << RECEIPT_UNKNOWN;
+    list.in.list.filter.states = states;
     list.in.list.filter.route = route;
-    struct losses losses = {0};
+    /* What is in doubt is found at once; the rest is looked for, and not without an end. */
+    list.in.list.is_short = state == STATE_COMPLETED;
+    struct losses losses = {.state = state};
     enum gw_status status = GW_OK;
     int64_t cursor = 0;
     for (uint32_t i = 0; i < STANDING_PAGES_MAX && status == GW_OK; i++) {
@@ -276,8 +342,8 @@ static enum gw_status judge_unknowns(struct judgement *judgement)
     for (uint32_t i = 0; status == GW_OK && i < op.out.tally_count; i++) {
         const struct tally_entry *entry = &op.out.tally[i];
         if (is_guarded(judgement->conf, entry->route))
-            status = judge_rows(judgement, entry->route);
-        else
+            status = judge_rows(judgement, entry->route, 1u << RECEIPT_UNKNOWN, STATE_UNKNOWN);
+        else if (judgement->running == NULL || is_guarded(judgement->running, entry->route))
             drop(judgement, entry->route,
                  &(struct losses){.count = entry->unknown, .first = LOSS_ROUTE});
     }
@@ -297,6 +363,9 @@ static enum gw_status judge_page(struct judgement *judgement, enum store_scan_ki
     for (uint32_t i = 0; status == GW_OK && i < op.out.row_count; i++) {
         const struct store_row *row = &op.out.rows[i];
         bool is_promised = row->receipt.state == RECEIPT_DEFERRED;
+        enum loss_state state = is_promised ? STATE_DEFERRED : STATE_UNKNOWN;
+        if (judgement->counts_pending && !is_promised)
+            state = STATE_PENDING;
         enum loss loss = LOSS_NONE;
         status = find_loss(judgement, row, &loss);
         if (loss == LOSS_NONE && is_promised && is_local(judgement->conf, row->route))
@@ -304,8 +373,7 @@ static enum gw_status judge_page(struct judgement *judgement, enum store_scan_ki
         if (loss == LOSS_NONE)
             continue;
         drop(judgement, row->route,
-             &(struct losses){
-                 .count = 1, .first = loss, .is_part = true, .is_promised = is_promised});
+             &(struct losses){.count = 1, .first = loss, .is_part = true, .state = state});
         break;
     }
     arena_free(arena);
@@ -317,7 +385,8 @@ static enum gw_status judge_page(struct judgement *judgement, enum store_scan_ki
 static enum gw_status judge_others(struct judgement *judgement)
 {
     struct gw_clock *clock = gw_clock_system();
-    enum gw_status status = judge_page(judgement, SCAN_LAPSED, clock->wall_ms(clock));
+    int64_t until_ms = judgement->counts_pending ? INT64_MAX : clock->wall_ms(clock);
+    enum gw_status status = judge_page(judgement, SCAN_LAPSED, until_ms);
     return status == GW_OK ? judge_page(judgement, SCAN_DUE, INT64_MAX) : status;
 }
 
@@ -332,4 +401,39 @@ enum gw_status standing_routes(struct store *store, const struct conf *conf, boo
     if (status != GW_OK)
         return status;
     return accepted || judgement.dropped == 0 ? GW_OK : GW_INVALID;
+}
+
+/* The answers that are kept, the cancelled and the given up: a repeat gets none of them if
+ * it is led elsewhere. */
+static enum gw_status judge_kept(struct judgement *judgement, const struct conf *before)
+{
+    const uint32_t states =
+        1u << RECEIPT_COMPLETED | 1u << RECEIPT_CANCELLED | 1u << RECEIPT_ABANDONED;
+    enum gw_status status = GW_OK;
+    for (uint32_t i = 0; status == GW_OK && i < before->routes.count; i++)
+        if (before->routes.routes[i].mode == ROUTE_ENFORCE)
+            status = judge_rows(judgement, before->routes.routes[i].name, states, STATE_COMPLETED);
+    return status;
+}
+
+enum gw_status standing_reload(struct store *store, const struct standing_question *question,
+                               struct standing_drops *ret_drops, struct gw_error *err)
+{
+    struct judgement judgement = {.store = store,
+                                  .conf = question->conf,
+                                  .running = question->running,
+                                  .accepted = question->accepted,
+                                  .counts_pending = true,
+                                  .arena = question->arena,
+                                  .drops = ret_drops,
+                                  .err = err};
+    enum gw_status status = judge_unknowns(&judgement);
+    if (status == GW_OK)
+        status = judge_others(&judgement);
+    if (status == GW_OK && question->judges_kept)
+        status = judge_kept(&judgement, question->running);
+    free(judgement.work);
+    if (status != GW_OK)
+        return status;
+    return question->accepted || judgement.dropped == 0 ? GW_OK : GW_INVALID;
 }

@@ -39,8 +39,9 @@ struct worker {
     struct event *inbox_event, *grace_timer;
     struct upstream_port *upstream;
     struct listeners *listeners;
-    struct sources *sources;   /* of the first worker only */
-    struct observed *observed; /* NULL: no route observes */
+    struct sources *sources; /* of the first worker only */
+    struct observed *observed;
+    bool observes; /* a route does */
     struct gw_sha256 *sha256[WORKER_DIGESTS];
     struct flow *flows, *flow_grave;
     uint32_t flow_count, flows_max;
@@ -93,7 +94,7 @@ size_t worker_flow_bytes_max(const struct worker *worker)
 
 struct observed *worker_observed(const struct worker *worker)
 {
-    return worker->observed;
+    return worker->observes ? worker->observed : NULL;
 }
 
 bool worker_is_draining(const struct worker *worker)
@@ -281,6 +282,8 @@ static void start_drain(struct store_op *op, void *ctx)
     /* The listeners stay: who comes now is told 503 at once instead of being left in the
      * kernel's queue, to be reset at the end. */
     worker->draining = true;
+    if (worker->options.leaves_queue)
+        listeners_stop(worker->listeners);
     for (struct client *client = worker->clients, *next; client != NULL; client = next) {
         next = client_next(client);
         client_drain(client);
@@ -299,6 +302,70 @@ static void start_drain(struct store_op *op, void *ctx)
                                .tv_usec = (suseconds_t)(worker->grace_ms % 1000 * 1000)};
     if (event_add(worker->grace_timer, &tv) != 0)
         grace_is_over(-1, 0, worker);
+}
+
+/* ---- another configuration ---- */
+
+struct worker_adoption {
+    struct store_op op;
+    struct worker *worker;
+    struct conf *conf; /* a reference */
+    atomic_uint *left;
+    struct store_op *done;
+};
+
+static size_t flow_bytes(const struct conf *conf);
+
+static void adopt(struct store_op *op, void *ctx)
+{
+    struct worker_adoption *adoption = ctx;
+    struct worker *worker = adoption->worker;
+    struct conf *before = worker->conf;
+    gw_assert(op == &adoption->op);
+    size_t flow_bytes_max = flow_bytes(adoption->conf);
+    worker->conf = adoption->conf;
+    /* Never less: a late answer of an older configuration finds the room that it had. */
+    if (flow_bytes_max > worker->flow_bytes_max)
+        worker->flow_bytes_max = flow_bytes_max;
+    if (worker->sources != NULL)
+        sources_adopt(worker->sources);
+    worker->observes = conf_observed_bytes(worker->conf) > 0;
+    observed_adopt(worker->observed, worker->conf);
+    conf_unref(before);
+    atomic_uint *left = adoption->left;
+    struct store_op *done = adoption->done;
+    free(adoption);
+    if (atomic_fetch_sub(left, 1) == 1)
+        store_inbox_deliver(done);
+}
+
+struct worker_adoption *worker_adoption_new(struct worker *worker, struct conf *conf,
+                                            atomic_uint *left, struct store_op *done)
+{
+    struct worker_adoption *adoption = calloc(1, sizeof(*adoption));
+    if (adoption == NULL)
+        return NULL;
+    adoption->worker = worker;
+    adoption->conf = conf_ref(conf);
+    adoption->left = left;
+    adoption->done = done;
+    return adoption;
+}
+
+void worker_adoption_free(struct worker_adoption *adoption)
+{
+    if (adoption == NULL)
+        return;
+    conf_unref(adoption->conf);
+    free(adoption);
+}
+
+void worker_adopt(struct worker_adoption *take_adoption)
+{
+    gw_assert(take_adoption->worker->started);
+    take_adoption->op = (struct store_op){
+        .inbox = take_adoption->worker->inbox, .done = adopt, .ctx = take_adoption};
+    store_inbox_deliver(&take_adoption->op);
 }
 
 static bool is_finished(const struct worker *worker)
@@ -422,6 +489,7 @@ enum gw_status worker_new(const struct worker_options *options, const struct wor
     worker->ports = *ports;
     worker->conf = conf_ref(conf);
     worker->flow_bytes_max = flow_bytes(conf);
+    worker->observes = conf_observed_bytes(conf) > 0;
     worker->flows_max = conf->limits.connections + conf->limits.late_max + FLOWS_SPARE;
     enum gw_status status = GW_OK;
     if (!make_loop(worker))
@@ -432,7 +500,7 @@ enum gw_status worker_new(const struct worker_options *options, const struct wor
         status = listeners_new(worker, options, &worker->listeners, err);
     if (status == GW_OK && options->index == 0)
         status = sources_new(worker, &worker->sources, err);
-    if (status == GW_OK && conf_observed_bytes(conf) > 0)
+    if (status == GW_OK) /* a reload may bring a route that observes */
         status = observed_new(worker, &worker->observed, err);
     if (status != GW_OK) {
         worker_free(worker);

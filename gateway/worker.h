@@ -17,6 +17,8 @@ struct worker_options {
     const int *listen_fds; /* shared by all workers; closed by their owner */
     uint32_t listen_count;
     const struct tls_book *tls; /* borrowed; NULL: all is plain */
+    bool leaves_queue; /* the listening sockets outlive the process: at a drain, who comes waits
+                        * for the next one instead of being told 503 */
     const char *spool_dir;
 };
 
@@ -27,6 +29,17 @@ GW_MUST_CHECK enum gw_status worker_new(const struct worker_options *options,
  * worker_start(), at most `rows_max` rows; the rest is done while serving. */
 void worker_recover(struct worker *worker, uint32_t rows_max);
 GW_MUST_CHECK enum gw_status worker_start(struct worker *worker, struct gw_error *err);
+/* One worker's change to another configuration: made first, since that can fail, and then
+ * handed over, which cannot. The worker has it for every flow that begins later; flows under
+ * way keep theirs. */
+struct worker_adoption;
+/* `left` is counted down by each worker that has changed; the last one delivers `done`. Both
+ * are borrowed until then. NULL: out of memory. */
+struct worker_adoption *worker_adoption_new(struct worker *worker, struct conf *conf,
+                                            atomic_uint *left, struct store_op *done);
+void worker_adoption_free(struct worker_adoption *adoption); /* one that is not wanted; NULL too */
+/* From any thread, before worker_drain(), to a started worker. Takes it. */
+void worker_adopt(struct worker_adoption *take_adoption);
 /* From any thread, fine if it was not started: no new connections; idle ones are
  * closed; ends when every flow has left, at the latest when grace_ms are over (then
  * attempts end as drained). */

@@ -208,6 +208,7 @@ struct upstream_tls {
 
 struct upstream_policy {
     struct span name;
+    uint32_t index;   /* as that of a route */
     struct span host; /* name or address to connect to */
     uint16_t port;
     struct span authority;   /* of the url: what Host says unless preserved */
@@ -226,8 +227,8 @@ struct upstream_policy {
 /* One route. Every span and array lives as long as the configuration. */
 struct route_policy {
     struct span name;
-    uint32_t index; /* in the table: metrics and the board count by it; a compensation counts
-                     * with its route */
+    uint32_t index; /* in the table; after a reload: the place that the board gave this name. What
+                     * is counted goes by it; a compensation counts with its route */
     uint32_t line;  /* of the configuration file */
     enum route_mode mode;
     uint32_t methods; /* enum route_method */

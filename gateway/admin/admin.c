@@ -90,7 +90,9 @@ enum gw_status admin_new(const struct admin_options *options, struct admin **ret
         status = start_inbox(admin, err);
     if (status == GW_OK)
         status = start_sources(admin, err);
-    if (status == GW_OK)
+    if (status == GW_OK && options->listen_fd > 0)
+        status = listener_take(&admin->listener, admin->http, options->listen_fd, err);
+    else if (status == GW_OK)
         status = listener_bind(&admin->listener, admin->http, &options->conf->admin, err);
     if (status != GW_OK) {
         admin_free(admin);
@@ -99,6 +101,13 @@ enum gw_status admin_new(const struct admin_options *options, struct admin **ret
     connections_listen(admin->connections, admin->listener.socket);
     *ret_admin = admin;
     return GW_OK;
+}
+
+void admin_adopt(struct admin *admin, struct conf *conf)
+{
+    admin->options.conf = conf;
+    admin->body_max = answer_body_max(conf);
+    evhttp_set_max_body_size(admin->http, (ev_ssize_t)(admin->body_max + CALL_BODY_BYTES_MAX));
 }
 
 uint16_t admin_port(const struct admin *admin)

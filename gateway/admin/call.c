@@ -39,6 +39,7 @@ struct call *call_new(struct admin *admin, struct evhttp_request *request)
     *call = (struct call){.tag_call = CALL_TAG,
                           .admin = admin,
                           .options = &admin->options,
+                          .conf = admin->options.conf,
                           .request = request,
                           .arena = arena_new(CALL_ARENA_BYTES_MAX),
                           .now_ms = admin->options.clock->wall_ms(admin->options.clock)};
@@ -48,6 +49,7 @@ struct call *call_new(struct admin *admin, struct evhttp_request *request)
         free(call);
         return NULL;
     }
+    (void)conf_ref(call->conf);
     admin->calls++;
     return call;
 }
@@ -60,6 +62,7 @@ void call_settle_up(struct call *call)
     call->admin->calls--;
     arena_free(call->arena);
     gw_buf_fini(&call->out);
+    conf_unref(call->conf);
     call->tag_call = 0;
     free(call);
 }
@@ -163,7 +166,7 @@ void call_begin(struct call *call, uint16_t status)
 static void begin_problem(struct call *call, enum admin_problem problem, struct span detail)
 {
     const struct admin_problem_row *row = &problems[problem];
-    struct span base = call->options->conf->problem_base;
+    struct span base = call->conf->problem_base;
     call_begin(call, row->status);
     writer_text(&call->json, "type",
                 arena_print(call->arena, "%.*s%s", (int)base.len, base.ptr, row->code));
@@ -251,5 +254,5 @@ bool call_takes_operation_id(struct call *call)
 
 const struct route_policy *call_route(const struct call *call, struct span name)
 {
-    return route_by_name(&call->options->conf->routes, name);
+    return route_by_name(&call->conf->routes, name);
 }

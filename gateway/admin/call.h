@@ -66,6 +66,7 @@ struct call {
 #define CALL_TAG 0x43414c4cu
     struct admin *admin;
     const struct admin_options *options; /* of the admin */
+    struct conf *conf;                   /* a reference: as it was when the call came */
     struct evhttp_request *request;      /* NULL: it was answered */
     const struct endpoint *endpoint;
     struct caller caller; /* empty: open endpoints */

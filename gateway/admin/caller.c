@@ -74,7 +74,7 @@ static enum caller_verdict find_by_uid(struct call *call, struct caller *ret)
 
 static bool is_from_proxy(const struct call *call)
 {
-    const struct conf *conf = call->options->conf;
+    const struct conf *conf = call->conf;
     struct caller_peer peer;
     look_at_peer(call, &peer);
     return peer.has_address &&
@@ -84,7 +84,7 @@ static bool is_from_proxy(const struct call *call)
 /* A proxy signs its people in itself and holds one token for all of them. */
 static enum caller_verdict name_person(struct call *call, struct caller *ret)
 {
-    struct span header = call->options->conf->actor_header;
+    struct span header = call->conf->actor_header;
     uint32_t count = 0;
     if (header.len == 0 || !is_from_proxy(call))
         return CALLER_KNOWN;
@@ -103,7 +103,7 @@ static enum caller_verdict name_person(struct call *call, struct caller *ret)
 static enum caller_verdict find_by_token(struct call *call, struct span text, struct caller *ret)
 {
     const struct gw_clock *clock = call->options->clock;
-    const struct conf_token *token = access_token(call->options->conf, text);
+    const struct conf_token *token = access_token(call->conf, text);
     if (token != NULL) {
         *ret = (struct caller){
             .name = token->name,
@@ -130,5 +130,5 @@ enum caller_verdict caller_find(struct call *call, struct caller *ret)
         return CALLER_WRONG;
     if (count == 1)
         return find_by_token(call, text, ret);
-    return call->options->conf->admin.is_unix ? find_by_uid(call, ret) : CALLER_NONE;
+    return call->conf->admin.is_unix ? find_by_uid(call, ret) : CALLER_NONE;
 }

@@ -32,8 +32,8 @@ static bool check_where_from(struct call *call)
     uint32_t hosts, origins;
     struct span host = call_request_header(call, "Host", &hosts);
     struct span origin = call_request_header(call, "Origin", &origins);
-    if (hosts > 1 || (hosts == 1 && !access_host_is_ours(&call->options->conf->admin, host)) ||
-        (hosts == 0 && !call->options->conf->admin.is_unix)) {
+    if (hosts > 1 || (hosts == 1 && !access_host_is_ours(&call->conf->admin, host)) ||
+        (hosts == 0 && !call->conf->admin.is_unix)) {
         call_problem(call, ADMIN_MISDIRECTED,
                      "The Host must be a loopback name or address, or admin.address.");
         return false;

@@ -139,6 +139,19 @@ static enum gw_status bind_unix(struct listener *listener, struct evhttp *http,
     return GW_OK;
 }
 
+/* Its file, if it has one, is whose who made it: it stays. */
+enum gw_status listener_take(struct listener *listener, struct evhttp *http, int take_fd,
+                             struct gw_error *err)
+{
+    listener->socket = evhttp_accept_socket_with_handle(http, take_fd);
+    if (listener->socket == NULL) {
+        (void)close(take_fd); /* not taken over */
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    }
+    listener->port = bound_port(take_fd);
+    return GW_OK;
+}
+
 enum gw_status listener_bind(struct listener *listener, struct evhttp *http,
                              const struct conf_address *address, struct gw_error *err)
 {

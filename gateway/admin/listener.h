@@ -19,6 +19,9 @@ struct listener {
     ino_t number;
 };
 
+/* `take_fd`: a socket that listens there already; it is the listener's then. */
+GW_MUST_CHECK enum gw_status listener_take(struct listener *listener, struct evhttp *http,
+                                           int take_fd, struct gw_error *err);
 GW_MUST_CHECK enum gw_status listener_bind(struct listener *listener, struct evhttp *http,
                                            const struct conf_address *address,
                                            struct gw_error *err);

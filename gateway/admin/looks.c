@@ -78,7 +78,7 @@ static void print_unknowns(struct call *call, const struct overview *overview)
 
 static uint64_t in_flight(const struct call *call)
 {
-    const struct route_table *table = &call->options->conf->routes;
+    const struct route_table *table = &call->conf->routes;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < table->count; i++)
         sum += atomic_load(&board_route(call->options->board, &table->routes[i])->in_flight);
@@ -180,7 +180,7 @@ static void print_route(struct call *call, const struct route_policy *route)
 
 static void print_routes(struct call *call)
 {
-    const struct route_table *table = &call->options->conf->routes;
+    const struct route_table *table = &call->conf->routes;
     call_begin(call, 200);
     writer_open(&call->json, "routes", '[');
     for (uint32_t i = 0; i < table->count; i++)

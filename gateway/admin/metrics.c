@@ -21,12 +21,12 @@ struct page {
 
 static const struct route_policy *route_at(const struct page *page, uint32_t i)
 {
-    return &page->call->options->conf->routes.routes[i];
+    return &page->call->conf->routes.routes[i];
 }
 
 static uint32_t route_count(const struct page *page)
 {
-    return page->call->options->conf->routes.count;
+    return page->call->conf->routes.count;
 }
 
 /* Behind the last route stand those that are no longer configured, as one. */
@@ -224,15 +224,16 @@ static void print_load(struct page *page)
 
 static void print_times(struct page *page)
 {
-    const struct conf *conf = page->call->options->conf;
+    const struct conf *conf = page->call->conf;
     exposition_family(&page->out, METRIC_REQUEST_SECONDS);
     for (uint32_t i = 0; i < route_count(page); i++)
         exposition_board_histogram(&page->out, of_route(page, i),
                                    &counts_at(page, i)->request_seconds);
     exposition_family(&page->out, METRIC_UPSTREAM_SECONDS);
     for (uint32_t i = 0; i < conf->upstream_count; i++)
-        exposition_board_histogram(&page->out, metric_label("upstream", conf->upstreams[i].name),
-                                   board_upstream_seconds(page->call->options->board, i));
+        exposition_board_histogram(
+            &page->out, metric_label("upstream", conf->upstreams[i].name),
+            board_upstream_seconds(page->call->options->board, &conf->upstreams[i]));
 }
 
 static void print_one(struct page *page, enum metric metric, int64_t value)
@@ -249,7 +250,7 @@ static void print_store(struct page *page)
     exposition_family(&page->out, METRIC_BATCH_SIZE);
     exposition_batch_histogram(&page->out, stats);
     print_one(page, METRIC_STORE_QUEUE, (int64_t)(stats->queue_length & INT64_MAX));
-    print_one(page, METRIC_STORE_QUEUE_LIMIT, page->call->options->conf->limits.store_queue);
+    print_one(page, METRIC_STORE_QUEUE_LIMIT, page->call->conf->limits.store_queue);
     print_one(page, METRIC_STORE_FAILING, stats->is_failing ? 1 : 0);
     exposition_family(&page->out, METRIC_COMMIT_FAILURES);
     exposition_count(&page->out, METRIC_NO_LABELS, stats->failed_commits);
@@ -258,7 +259,7 @@ static void print_store(struct page *page)
 static void print_load_of_process(struct page *page)
 {
     const struct board_gauges *gauges = board_gauges(page->call->options->board);
-    const struct conf_limits *limits = &page->call->options->conf->limits;
+    const struct conf_limits *limits = &page->call->conf->limits;
     print_one(page, METRIC_LATE_LISTENING, atomic_load(&gauges->late_listening));
     print_one(page, METRIC_LATE_LISTENING_LIMIT, limits->late_max);
     print_one(page, METRIC_CONNECTIONS, atomic_load(&gauges->connections));

@@ -12,7 +12,7 @@ struct pausing {
 
 static bool is_known(const struct call *call, enum pause_subject subject)
 {
-    const struct conf *conf = call->options->conf;
+    const struct conf *conf = call->conf;
     const struct route_policy *route = call_route(call, call->parameter);
     if (subject == PAUSE_ROUTE) /* a compensation is held with its route */
         return route != NULL && !route->is_compensation;
@@ -31,7 +31,7 @@ static bool concerns(const struct call *call, enum pause_subject subject,
 
 static bool is_paused(const struct call *call, enum pause_subject subject)
 {
-    const struct route_table *routes = &call->options->conf->routes;
+    const struct route_table *routes = &call->conf->routes;
     uint32_t bit = subject == PAUSE_ROUTE ? HELD_BY_ROUTE : HELD_BY_UPSTREAM;
     for (uint32_t i = 0; i < routes->count; i++)
         if (concerns(call, subject, &routes->routes[i]) &&
@@ -48,7 +48,7 @@ static const char *subject_word(enum pause_subject subject)
 /* After a resume: nobody is to believe that a route is open while something else holds it. */
 static void print_still(struct call *call, const struct pausing *pausing)
 {
-    const struct route_table *routes = &call->options->conf->routes;
+    const struct route_table *routes = &call->conf->routes;
     writer_open(&call->json, "still", '[');
     for (uint32_t i = 0; pausing->clear && i < routes->count; i++) {
         const struct route_policy *route = &routes->routes[i];
@@ -74,7 +74,7 @@ static void print_still(struct call *call, const struct pausing *pausing)
 
 static void print_passing(struct call *call, const struct pausing *pausing)
 {
-    const struct route_table *routes = &call->options->conf->routes;
+    const struct route_table *routes = &call->conf->routes;
     writer_open(&call->json, "passing", '[');
     for (uint32_t i = 0; i < routes->count; i++)
         if (pausing->subject == PAUSE_UPSTREAM && routes->routes[i].mode != ROUTE_ENFORCE &&

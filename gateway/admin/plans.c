@@ -180,7 +180,7 @@ static void on_plan_to_apply(struct call *call)
     change->seen = change->entry = *entry;
     /* "It did not run" sends everything again: the one verdict that harms by the thousand. */
     bool waits = span_equal(entry->verdict, SPAN("not_executed"));
-    int64_t delay_ms = waits ? call->options->conf->settle_delay_ms : 0;
+    int64_t delay_ms = waits ? call->conf->settle_delay_ms : 0;
     change->entry.state = delay_ms > 0 ? PLAN_WAITING : PLAN_APPLYING;
     change->entry.apply_at_ms = call->now_ms + delay_ms;
     change->entry.applied_by = call_actor(call);

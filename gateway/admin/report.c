@@ -47,7 +47,7 @@ static void fail(struct call *call, enum admin_problem problem, const char *text
 static bool is_nobody(const struct call *call, const struct walk *walk)
 {
     return walk->route.len > 0 && report_at(walk->report, 0) == NULL &&
-           route_by_name(&call->options->conf->routes, walk->route) == NULL;
+           route_by_name(&call->conf->routes, walk->route) == NULL;
 }
 
 static void answer(struct call *call)
@@ -179,7 +179,7 @@ void call_report(struct call *call)
     walk->home = call->arena;
     walk->rows_max = STORE_PAGE_ROWS_MAX;
     walk->memory = arena_new(REPORT_BYTES_MAX);
-    walk->report = walk->memory == NULL ? NULL : report_new(walk->memory, call->options->conf);
+    walk->report = walk->memory == NULL ? NULL : report_new(walk->memory, call->conf);
     call->state = walk;
     call->admin->is_reporting = true;
     if (walk->report == NULL)

@@ -151,7 +151,7 @@ static bool was_seen(const struct report *report, const struct route_policy *rou
 
 static void print_routes(struct call *call, const struct report_print_options *options)
 {
-    const struct route_table *table = &call->options->conf->routes;
+    const struct route_table *table = &call->conf->routes;
     const struct report_route *seen;
     writer_open(&call->json, "routes", '[');
     for (uint32_t i = 0; (seen = report_at(options->report, i)) != NULL; i++)
@@ -187,14 +187,14 @@ static void print_suggestion(struct call *call, const struct report *report)
 {
     struct gw_buf text;
     gw_buf_init(&text, SUGGESTION_BYTES_MAX);
-    report_suggest(report, call->options->conf, &text);
+    report_suggest(report, call->conf, &text);
     writer_text_or_null(&call->json, "suggestion", text.failed ? SPAN("") : gw_buf_span(&text));
     gw_buf_fini(&text);
 }
 
 void report_print(struct call *call, const struct report_print_options *options)
 {
-    const struct route_table *table = &call->options->conf->routes;
+    const struct route_table *table = &call->conf->routes;
     struct json_writer *json = &call->json;
     uint64_t exchanges = 0, lost = 0;
     const struct report_route *seen;

@@ -206,6 +206,6 @@ void why_print(struct call *call, const struct store_row *row, const struct audi
     writer_bool(json, "contradicted", (row->receipt.marks & RECEIPT_CONTRADICTED) != 0);
     writer_text(json, "route", row->route);
     writer_text(json, "summary", span_str(state_docs[row->receipt.state]));
-    writer_text(json, "configuration", call->options->conf->file);
+    writer_text(json, "configuration", call->conf->file);
     print_timeline(&line);
 }

@@ -239,8 +239,11 @@ static int exit_of(uint16_t status, const json_t *problem)
         (span_equal(code, SPAN("changed-meanwhile")) || span_equal(code, SPAN("claimed")) ||
          span_equal(code, SPAN("verdict-consumed")) || is_settled_meanwhile(code, problem)))
         return EXIT_CHANGED;
-    return status == 400 || status == 413 || status == 414 || status == 415 ? EXIT_USAGE
-                                                                            : EXIT_FAILED;
+    bool is_configuration = status == 422 || span_equal(code, SPAN("protection-dropped")) ||
+                            span_equal(code, SPAN("needs-restart"));
+    return status == 400 || status == 413 || status == 414 || status == 415 || is_configuration
+               ? EXIT_USAGE
+               : EXIT_FAILED;
 }
 
 /* What the answer leaves unsaid. */
@@ -292,7 +295,8 @@ static const char *member_of(const char *path)
                  {"groups", "groups"},     {"why", "timeline"},          {"settle", "version"},
                  {"claim", "version"},     {"comment", "comments"},      {"probe", "operation"},
                  {"report", "exchanges"},  {"routes", "routes"},         {"pause", "changed"},
-                 {"resume", "changed"},    {"refused", "refused"},       {"page", "code"}};
+                 {"resume", "changed"},    {"refused", "refused"},       {"page", "code"},
+                 {"reload", "reloaded"}};
     struct span rest = span_of(path, strcspn(path, "?"));
     size_t start = rest.len;
     while (start > 0 && rest.ptr[start - 1] != '/')

@@ -19,8 +19,7 @@ static enum flow_next not_sent(struct flow *flow, enum attempt_end end)
 static void note_upstream_time(struct flow *flow)
 {
     const struct upstream_policy *upstream = flow->route->upstream;
-    uint32_t index = (uint32_t)(upstream - flow->conf->upstreams);
-    board_observe(board_upstream_seconds(worker_ports(flow->worker)->board, index),
+    board_observe(board_upstream_seconds(worker_ports(flow->worker)->board, upstream),
                   flow->facts.elapsed_ms);
 }
 

@@ -150,8 +150,8 @@ static void answer_end(const struct upstream_facts *facts, void *ctx)
     flow->facts = *facts;
     if (flow->stage == PASS_OVER)
         return;
-    uint32_t index = (uint32_t)(flow->route->upstream - flow->conf->upstreams);
-    board_observe(board_upstream_seconds(worker_ports(flow->worker)->board, index),
+    const struct upstream_policy *upstream = flow->route->upstream;
+    board_observe(board_upstream_seconds(worker_ports(flow->worker)->board, upstream),
                   facts->elapsed_ms);
     if (!pass->head_sent) {
         flow->problem = problem_of(facts);

@@ -22,7 +22,7 @@ struct deferred_slot {
     struct deferred *deferred;
     int64_t row_id;                   /* 0: free */
     int64_t held_until_ticks;         /* 0: its run is under way */
-    const struct route_policy *route; /* of the worker's configuration */
+    const struct route_policy *route; /* of the worker's configuration; NULL: it is gone from it */
 };
 
 /* How the wall clock has jumped since the process began. */
@@ -141,7 +141,8 @@ static bool has_room(const struct deferred *deferred, const struct route_policy 
         if (slot->row_id == 0)
             continue;
         of_route += slot->route == route;
-        of_upstream += slot->route->upstream == route->upstream && slot->held_until_ticks == 0;
+        of_upstream += slot->route != NULL && slot->route->upstream == route->upstream &&
+                       slot->held_until_ticks == 0;
     }
     return of_route < route->defer.concurrency &&
            of_upstream < upstream_max(deferred, route->upstream);
@@ -308,6 +309,18 @@ struct deferred *deferred_new(struct worker *worker)
 void deferred_start(struct deferred *deferred)
 {
     round_begins(-1, 0, deferred);
+}
+
+void deferred_adopt(struct deferred *deferred)
+{
+    static const struct timeval at_once = {0, 0};
+    const struct route_table *table = &worker_conf(deferred->worker)->routes;
+    for (uint32_t i = 0; i < DEFERRED_SLOTS; i++) {
+        struct deferred_slot *slot = &deferred->slots[i];
+        if (slot->row_id != 0 && slot->route != NULL)
+            slot->route = route_by_name(table, slot->route->name);
+    }
+    (void)event_add(deferred->timer, &at_once); /* a pure timer: fails only without memory */
 }
 
 bool deferred_is_idle(const struct deferred *deferred)

@@ -9,6 +9,8 @@
 struct deferred;
 struct deferred *deferred_new(struct worker *worker); /* NULL: out of memory */
 void deferred_start(struct deferred *deferred);
+/* The worker's configuration is another one now. */
+void deferred_adopt(struct deferred *deferred);
 bool deferred_is_idle(const struct deferred *deferred); /* nothing is in the store's hands */
 void deferred_free(struct deferred *deferred);          /* NULL is fine; idle */
 

@@ -12,7 +12,7 @@
 struct batch {
     struct arena *arena; /* NULL: empty */
     struct observation *seen;
-    const struct route_policy **routes;
+    struct board_route **counts; /* the board's own: they outlive the snapshot of a flow */
     uint32_t count;
 };
 
@@ -56,9 +56,15 @@ void observed_free(struct observed *observed)
     free(observed);
 }
 
+void observed_adopt(struct observed *observed, const struct conf *conf)
+{
+    observed->held_max = conf_observed_bytes(conf);
+}
+
 bool observed_hold(struct observed *observed, uint64_t bytes)
 {
-    if (bytes > observed->held_max - observed->held)
+    /* Less may be allowed now than is held from before a reload. */
+    if (observed->held > observed->held_max || bytes > observed->held_max - observed->held)
         return false;
     observed->held += bytes;
     return true;
@@ -82,17 +88,16 @@ void observed_lose(struct observed *observed, const struct route_policy *route)
 
 /* ---- on its way ---- */
 
-static void lose_all(struct observed *observed, const struct batch *batch)
+static void lose_all(const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
-        observed_lose(observed, batch->routes[i]);
+        atomic_fetch_add_explicit(&batch->counts[i]->observed_lost, 1, memory_order_relaxed);
 }
 
-static void count_all(struct observed *observed, const struct batch *batch)
+static void count_all(const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
-        atomic_fetch_add_explicit(&counts_of(observed, batch->routes[i])->observed, 1,
-                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&batch->counts[i]->observed, 1, memory_order_relaxed);
 }
 
 static void wait_for_more(struct observed *observed)
@@ -109,9 +114,9 @@ static void batch_is_done(struct store_op *op, void *ctx)
     gw_assert(observed->is_leaving);
     observed->is_leaving = false;
     if (op->out.status == GW_OK)
-        count_all(observed, &observed->leaving);
+        count_all(&observed->leaving);
     else
-        lose_all(observed, &observed->leaving);
+        lose_all(&observed->leaving);
     arena_free(observed->leaving.arena);
     observed->leaving = (struct batch){0};
     if (observed->filling.count > 0)
@@ -164,8 +169,8 @@ static bool begin_batch(struct batch *batch)
     if (batch->arena == NULL)
         return false;
     batch->seen = arena_take(batch->arena, OBSERVED_BATCH_ROWS * sizeof(*batch->seen));
-    batch->routes = arena_take(batch->arena, OBSERVED_BATCH_ROWS * sizeof(const void *));
-    return batch->seen != NULL && batch->routes != NULL;
+    batch->counts = arena_take(batch->arena, OBSERVED_BATCH_ROWS * sizeof(void *));
+    return batch->seen != NULL && batch->counts != NULL;
 }
 
 void observed_add(struct observed *observed, const struct route_policy *route,
@@ -178,7 +183,7 @@ void observed_add(struct observed *observed, const struct route_policy *route,
         leave(observed);
         return;
     }
-    batch->routes[batch->count++] = route;
+    batch->counts[batch->count++] = counts_of(observed, route);
     if (batch->count >= OBSERVED_HURRY_ROWS)
         leave(observed);
     else

@@ -12,6 +12,9 @@ GW_MUST_CHECK enum gw_status observed_new(struct worker *worker, struct observed
                                           struct gw_error *err);
 void observed_free(struct observed *observed); /* NULL is fine; nothing is under way */
 
+/* From now on copies may use what this configuration allows. */
+void observed_adopt(struct observed *observed, const struct conf *conf);
+
 /* Takes as much of what copies of bodies may use; false: there is no room. */
 bool observed_hold(struct observed *observed, uint64_t bytes) GW_MUST_CHECK;
 void observed_let_go(struct observed *observed, uint64_t bytes);

@@ -220,6 +220,24 @@ void probes_start(struct probes *probes)
     round_begins(-1, 0, probes);
 }
 
+/* An upstream is the same one as long as it has its name. */
+static const struct upstream_policy *upstream_by_name(const struct conf *conf, struct span name)
+{
+    for (uint32_t i = 0; i < conf->upstream_count; i++)
+        if (span_equal(conf->upstreams[i].name, name))
+            return &conf->upstreams[i];
+    return NULL;
+}
+
+void probes_adopt(struct probes *probes)
+{
+    for (uint32_t i = 0; i < PROBES_SLOTS; i++) {
+        struct probe_slot *slot = &probes->slots[i];
+        if (slot->row_id != 0 && slot->upstream != NULL)
+            slot->upstream = upstream_by_name(worker_conf(probes->worker), slot->upstream->name);
+    }
+}
+
 bool probes_are_idle(const struct probes *probes)
 {
     return !probes->is_busy;

@@ -9,6 +9,8 @@
 struct probes;
 struct probes *probes_new(struct worker *worker); /* NULL: out of memory */
 void probes_start(struct probes *probes);
+/* The worker's configuration is another one now. */
+void probes_adopt(struct probes *probes);
 bool probes_are_idle(const struct probes *probes); /* nothing is in the store's hands */
 void probes_free(struct probes *probes);           /* NULL is fine; idle */
 

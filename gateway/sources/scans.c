@@ -204,6 +204,12 @@ void sources_start(struct sources *sources)
     deferred_start(sources->deferred);
 }
 
+void sources_adopt(struct sources *sources)
+{
+    probes_adopt(sources->probes);
+    deferred_adopt(sources->deferred);
+}
+
 bool sources_are_idle(const struct sources *sources)
 {
     for (size_t i = 0; i < SCAN_COUNT; i++)

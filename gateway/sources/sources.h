@@ -23,6 +23,8 @@ GW_MUST_CHECK enum gw_status sources_new(struct worker *worker, struct sources *
 /* Recovery now, of at most rows_max rows; sources_are_idle() tells when it is done. */
 void sources_recover(struct sources *sources, uint32_t rows_max);
 void sources_start(struct sources *sources); /* all scans, from time to time */
+/* The worker's configuration is another one now. */
+void sources_adopt(struct sources *sources);
 bool sources_are_idle(const struct sources *sources);
 void sources_free(struct sources *sources); /* NULL is fine; idle */
 

@@ -358,6 +358,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct admin_options options = {
         .conf = conf, .board = board, .store = store, .clock = gw_clock_system()};
     struct call call = {.tag_call = CALL_TAG,
+                        .conf = conf,
                         .options = &options,
                         .admin = admin,
                         .caller = {SPAN("ana"), SPAN("token:ana"), UINT32_MAX, false},

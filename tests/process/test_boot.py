@@ -305,13 +305,13 @@ class Signals(Boot):
         return client, release
 
     def test_it_goes_on(self):
-        """SIGHUP says that nothing is read anew; SIGUSR1, SIGUSR2 and SIGPIPE mean nothing."""
+        """SIGHUP reads the file anew; SIGUSR1, SIGUSR2 and SIGPIPE mean nothing."""
         client, release = self.hold()
         for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE):
             self.gateway.process.send_signal(number)
         for count in (1, 2):
             self.gateway.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: self.gateway.log().count("recibo.not_reloaded") == count)
+            wait_until(lambda: self.gateway.log().count("recibo.reloaded") == count)
         release.set()
         response = client.read_response("POST")
         self.assertEqual((response.status, response.body), (201, b"made"))

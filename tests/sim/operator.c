@@ -106,7 +106,7 @@ bool call_takes_operation_id(struct call *call)
 
 const struct route_policy *call_route(const struct call *call, struct span name)
 {
-    return route_by_name(&call->options->conf->routes, name);
+    return route_by_name(&call->conf->routes, name);
 }
 
 /* ---- calls ---- */
@@ -129,6 +129,7 @@ static struct operator_call *call_new(struct world *world, struct process *proce
     call->tag_call = CALL_TAG;
     call->admin = &made->admin;
     call->options = &made->options;
+    call->conf = world->conf;
     call->caller = operator_caller;
     call->arena = arena_new(CALL_ARENA_BYTES_MAX);
     gw_assert(call->arena != NULL);
