@@ -282,8 +282,11 @@ static void start_drain(struct store_op *op, void *ctx)
     /* The listeners stay: who comes now is told 503 at once instead of being left in the
      * kernel's queue, to be reset at the end. */
     worker->draining = true;
-    if (worker->options.leaves_queue)
+    if (worker->options.leaves_queue) {
         listeners_stop(worker->listeners);
+        gw_log_text(GW_LOG_INFO, "listener.left",
+                    "callers who come now wait for the next process");
+    }
     for (struct client *client = worker->clients, *next; client != NULL; client = next) {
         next = client_next(client);
         client_drain(client);
