@@ -9,7 +9,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from guarded import ORDER, SOON, Guarded, send_post  # noqa: E402
-from harness import (Closed, WireError, answer, fetch, hang, main, pause, wait,  # noqa: E402
+from harness import (Closed, WireError, answer, delay, fetch, hang, main, pause, wait,  # noqa: E402
                      wait_until)
 
 
@@ -183,6 +183,46 @@ class Drain(Guarded):
             caller.join()
         self.assertEqual(set(seen), {503})
         self.assertEqual(self.upstream.sends, 1)
+
+    def test_under_load(self):
+        """Many callers at the moment of the signal: who was told 201 has it on record, who was
+        told nothing gets his outcome by a repeat, and no key was sent twice."""
+        self.start(delay(0.05, answer(201, body=b"made")), drain="60s", workers=2)
+        stop, told, untold = threading.Event(), {}, set()
+
+        def call(number):
+            client, count = self.gateway.client(), 0
+            while not stop.is_set():
+                count += 1
+                key = "k%d-%d" % (number, count)
+                try:
+                    response = client.request("POST", "/orders", [("Idempotency-Key", key)], ORDER)
+                except (OSError, WireError):
+                    untold.add(key)
+                    return
+                told[key] = response.status
+                if response.get("Connection") == "close":
+                    return
+
+        callers = [threading.Thread(target=call, args=(n,)) for n in range(24)]
+        for caller in callers:
+            caller.start()
+        wait_until(lambda: len(told) > 100)
+        self.gateway.signal(signal.SIGTERM)
+        for caller in callers:
+            caller.join()
+        self.assertEqual(self.gateway.wait_exit(), 0)
+        self.assertLessEqual(set(told.values()), {201, 503})
+        self.gateway.restart()
+        self.assertEqual(self.gateway.operations(state="pending,unknown"), [])
+        for key, status in told.items():
+            repeat = self.gateway.post(key, ORDER)
+            self.assertEqual(repeat.status, 201)
+            if status == 201:
+                self.assertEqual(repeat.get("Idempotent-Replayed"), "true", key)
+        for key in untold:
+            self.assertEqual(self.gateway.post(key, ORDER).status, 201)
+        self.assertEqual(self.upstream.sends, len({*told, *untold}))
 
     def test_a_body_that_nobody_wants_does_not_keep_it(self):
         """A refused request whose body still trickles in: the answer is out, that is enough."""

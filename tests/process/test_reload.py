@@ -328,7 +328,7 @@ class Refused(Reloading):
         caller = self.use(send_post(self.gateway, "k1"))
         self.upstream.wait_for(1)
         self.gateway.signal(signal.SIGTERM)
-        self.gateway.wait_log("recibo.draining")
+        wait_until(lambda: self.gateway.admin("GET", "/readyz")[0] == 503)
         self.assertIn("recibo.not_reloaded", self.hup())
         self.assertEqual(self.reload(409)["code"], "reload-in-progress")
         release.set()
