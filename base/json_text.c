@@ -1,8 +1,8 @@
 /* Writing text as a JSON string. */
 #include "base/buf.h"
+#include "base/text.h"
 
-/* Length of the well-formed UTF-8 sequence at the front of `text`; 0: there is none. */
-static size_t utf8_length(struct span text)
+size_t gw_utf8_length(struct span text)
 {
     const unsigned char *p = (const unsigned char *)text.ptr;
     size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 4;
@@ -24,7 +24,7 @@ void gw_json_string(struct gw_buf *buf, struct span text)
     /* A failed buffer stays marked; callers ask once at the end. */
     (void)gw_buf_byte(buf, '"');
     while (text.len > 0) {
-        size_t len = utf8_length(text);
+        size_t len = gw_utf8_length(text);
         unsigned char c = (unsigned char)text.ptr[0];
         if (len == 0)
             (void)gw_buf_add(buf, SPAN("\xef\xbf\xbd"));

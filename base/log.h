@@ -1,7 +1,7 @@
 /* One event a line, on standard error. Only gateway/ calls this. A line carries
  * a fixed event name and key=value pairs; keys of operations, bodies and
- * credentials never. Control characters of values are escaped, so nobody can
- * forge a line. Threads: any; one write(2) a line. */
+ * credentials never. Characters of values that could forge or hide a line are
+ * escaped, bytes that are no UTF-8 marked. Threads: any. */
 #ifndef RECIBO_BASE_LOG_H
 #define RECIBO_BASE_LOG_H
 
@@ -12,6 +12,9 @@ enum gw_log_format { GW_LOG_TEXT, GW_LOG_JSON };
 
 /* At start, before threads. Default: info, text. */
 void gw_log_setup(enum gw_log_level level, enum gw_log_format format);
+/* From here on a slow or full standard error holds nobody up (base/log_writer.h). */
+void gw_log_start(void);
+void gw_log_stop(void); /* writes what waits, within a bound */
 bool gw_log_is_on(enum gw_log_level level);
 
 struct gw_log_pair {

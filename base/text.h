@@ -22,6 +22,9 @@ bool gw_parse_u64(struct span text, uint64_t *ret) GW_MUST_CHECK;
 /* Crockford's alphabet, lower case: 26 characters hold 128 bits, and a NUL. */
 void gw_base32(const uint8_t bytes[16], char ret_text[27]);
 bool gw_base32_is_sound(struct span text); /* digits that gw_base32() writes, and no other */
+/* Length of the well-formed UTF-8 sequence at the front of `text`, which is not empty; 0: there
+ * is none. */
+size_t gw_utf8_length(struct span text);
 /* UTC with milliseconds. */
 void gw_rfc3339(int64_t wall_ms, char ret_text[GW_RFC3339_BYTES]);
 bool gw_rfc3339_parse(struct span text, int64_t *ret_wall_ms) GW_MUST_CHECK;

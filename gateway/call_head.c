@@ -3,6 +3,7 @@
 #include "gateway/call_head.h"
 #include "gateway/forwarded.h"
 #include "gateway/owners/owners.h"
+#include "gateway/trace.h"
 #include "gateway/worker.h"
 
 #include "base/text.h"
@@ -26,52 +27,12 @@ static bool is_counted_hop(const struct http_head *head, struct span name)
            route_method_bit(head->method) == METHOD_OPTIONS;
 }
 
-static bool is_lower_hex(struct span text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (!((text.ptr[i] >= '0' && text.ptr[i] <= '9') ||
-              (text.ptr[i] >= 'a' && text.ptr[i] <= 'f')))
-            return false;
-    return true;
-}
-
-static bool all_zero(struct span text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (text.ptr[i] != '0')
-            return false;
-    return true;
-}
-
-/* The trace id and flags of a valid traceparent (W3C Trace Context 2; TRC-1). */
-static bool read_traceparent(const struct http_head *head, struct span *ret_id,
-                             struct span *ret_flags)
-{
-    const struct http_field *field = http_head_find(head, SPAN("traceparent"), 0);
-    if (field == NULL ||
-        http_head_find(head, SPAN("traceparent"), (uint32_t)(field - head->fields) + 1) != NULL)
-        return false;
-    struct span v = field->value;
-    if (v.len < 55 || v.ptr[2] != '-' || v.ptr[35] != '-' || v.ptr[52] != '-')
-        return false;
-    struct span version = span_of(v.ptr, 2), id = span_of(v.ptr + 3, 32);
-    struct span parent = span_of(v.ptr + 36, 16), flags = span_of(v.ptr + 53, 2);
-    bool length_fits =
-        span_equal(version, SPAN("00")) ? v.len == 55 : v.len == 55 || v.ptr[55] == '-';
-    if (!length_fits || span_equal(version, SPAN("ff")) || !is_lower_hex(version) ||
-        !is_lower_hex(id) || !is_lower_hex(parent) || !is_lower_hex(flags) || all_zero(id) ||
-        all_zero(parent))
-        return false;
-    *ret_id = id;
-    *ret_flags = flags;
-    return true;
-}
-
 /* A new trace has no state yet: what came with an invalid traceparent belongs to none. */
 static bool is_stray_tracestate(const struct http_head *head, struct span name)
 {
     struct span id, flags;
-    return span_equal_nocase(name, SPAN("tracestate")) && !read_traceparent(head, &id, &flags);
+    return span_equal_nocase(name, SPAN("tracestate")) &&
+           (!trace_read_parent(head, &id, &flags) || !trace_state_is_sound(head));
 }
 
 /* What the route gives this field for is Recibo's to say; a digest of the body as it came
@@ -152,7 +113,7 @@ static void fresh_trace(struct flow *flow)
 void call_head_trace(struct flow *flow)
 {
     struct span id, flags;
-    if (read_traceparent(flow->head, &id, &flags))
+    if (trace_read_parent(flow->head, &id, &flags))
         flow->trace_id = id;
     else
         fresh_trace(flow);
@@ -164,7 +125,7 @@ static bool add_trace(struct flow *flow)
     uint8_t bytes[8];
     char parent[17];
     if (flow->head != NULL)
-        (void)read_traceparent(flow->head, &id, &flags); /* the id is in flow->trace_id already */
+        (void)trace_read_parent(flow->head, &id, &flags); /* the id is in flow->trace_id already */
     worker_ports(flow->worker)->random(bytes, sizeof(bytes));
     bytes[0] |= 1; /* a parent id of zeros would be no id */
     gw_hex(bytes, sizeof(bytes), parent);

@@ -284,8 +284,7 @@ static void start_drain(struct store_op *op, void *ctx)
     worker->draining = true;
     if (worker->options.leaves_queue) {
         listeners_stop(worker->listeners);
-        gw_log_text(GW_LOG_INFO, "listener.left",
-                    "callers who come now wait for the next process");
+        gw_log_text(GW_LOG_INFO, "listener.left", "callers who come now wait for the next process");
     }
     for (struct client *client = worker->clients, *next; client != NULL; client = next) {
         next = client_next(client);

@@ -5,6 +5,8 @@
 #include "gateway/admin/process.h"
 #include "gateway/problem.h"
 
+#include "base/log_writer.h"
+
 /* Routes that are no longer configured share one label: the set stays closed. It is no
  * name that a route can have. */
 static const struct span removed = {"(removed)", 9};
@@ -271,6 +273,8 @@ static void print_process(struct page *page)
 {
     struct process_figures figures;
     process_look(&figures);
+    exposition_family(&page->out, METRIC_LOG_LOST);
+    exposition_count(&page->out, METRIC_NO_LABELS, log_writer_lost());
     exposition_family(&page->out, METRIC_PROCESS_CPU);
     exposition_ms(&page->out, METRIC_NO_LABELS, figures.cpu_ms);
     print_one(page, METRIC_PROCESS_MEMORY, (int64_t)(figures.resident_bytes & INT64_MAX));

@@ -1,6 +1,7 @@
 /* `recibo help` and `recibo version`: what the table of commands says, as text, as
  * Markdown, as man pages and as completion. It must never say what no table says. */
 #include "gateway/commands/help.h"
+#include "gateway/access_log.h"
 
 #include "gateway/admin/call.h"
 #include "gateway/admin/exposition.h"
@@ -8,8 +9,8 @@
 #include "gateway/commands/loading.h"
 
 static const struct option_spec help_specs[] = {
-    {"--markdown", "commands|admin|metrics",
-     "print docs/commands.md, docs/admin.md or docs/metrics.md", false},
+    {"--markdown", "commands|admin|metrics|logs",
+     "print docs/commands.md, docs/admin.md, docs/metrics.md or docs/logs.md", false},
     {"--man", NULL, "print the man page of the command; without one, the names of all", false},
     {"--completion", "bash", "print the completion for that shell", false},
 };
@@ -84,7 +85,9 @@ static void print_commands_reference(void)
 static const struct {
     const char *name;
     void (*print)(struct gw_buf *out);
-} references[] = {{"admin", endpoint_print_reference}, {"metrics", metrics_print_reference}};
+} references[] = {{"admin", endpoint_print_reference},
+                  {"metrics", metrics_print_reference},
+                  {"logs", log_print_reference}};
 
 static int print_reference(const struct options *options)
 {

@@ -45,7 +45,9 @@ int command_serve(int argc, char **argv)
         return EXIT_USAGE;
     gw_log_setup((enum gw_log_level)conf->log_level,
                  conf->log_format == CONF_LOG_JSON ? GW_LOG_JSON : GW_LOG_TEXT);
+    gw_log_start();
     enum boot_end end = boot_serve(conf, options_has(&options, "--accept-dropped-routes"), &err);
+    gw_log_stop();
     if (end != BOOT_DONE)
         (void)fprintf(stderr, "recibo serve: %s\n", err.text); /* nowhere else to tell it */
     conf_unref(conf);

@@ -1,4 +1,5 @@
 /* Room `leave`: give everything back. The only way out of a walk. */
+#include "gateway/access_log.h"
 #include "gateway/worker.h"
 
 enum flow_next room_leave(struct flow *flow)
@@ -6,6 +7,8 @@ enum flow_next room_leave(struct flow *flow)
     struct board *board = worker_ports(flow->worker)->board;
     gw_assert(flow->call == NULL);
     gw_assert(flow->waiter == NULL);
+    if (flow->source == FLOW_FROM_CLIENT && flow->conf->log_access)
+        access_log(flow);
     worker_timer_stop(flow);
     if (flow->ticket.held)
         board_leave(board, flow->route, flow->owner, BOARD_NOT_RUN, flow_now_ticks(flow),

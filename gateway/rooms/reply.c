@@ -5,8 +5,6 @@
 #include "gateway/rooms/heard.h"
 #include "gateway/worker.h"
 
-#include "base/log.h"
-
 enum reply_stage {
     REPLY_WRITE,
     REPLY_SENT,  /* all of it is written, or the caller is gone */
@@ -50,25 +48,6 @@ static void count(struct flow *flow)
     board_observe(&counts->request_seconds, flow_now_ticks(flow) - flow->started_ticks);
 }
 
-static void log_access(const struct flow *flow)
-{
-    if (!flow->conf->log_access)
-        return;
-    struct span status =
-        flow->reply.head.len > 12 ? span_of(flow->reply.head.ptr + 9, 3) : SPAN("");
-    const struct gw_log_pair pairs[] = {
-        {"flow", {NULL, 0}, (int64_t)flow->id},
-        {"method", flow->head->method, 0},
-        {"route", flow->route == NULL ? SPAN("") : flow->route->name, 0},
-        {"status", status, 0},
-        {"outcome", span_str(outcome_word(flow->outcome)), 0},
-        {"problem", span_str(problem_code(flow->problem)), 0},
-        {"operation", span_str(flow->row.operation_id), 0},
-        {"ms", {NULL, 0}, flow_now_ticks(flow) - flow->started_ticks},
-        GW_LOG_END};
-    gw_log(GW_LOG_INFO, "request.done", pairs);
-}
-
 static enum flow_next is_sent(struct flow *flow)
 {
     if (!flow->may_reach)
@@ -87,7 +66,6 @@ enum flow_next room_reply(struct flow *flow)
         return flow_go(flow, FLOW_ROOM_leave);
     bool written = write_reply(flow);
     count(flow);
-    log_access(flow);
     flow->stage = REPLY_SENT;
     if (!written) {
         flow->client_ops->end_stream(flow->client, false, true);

@@ -333,7 +333,7 @@ class Words(Case):
 
     def test_the_printed_documents_are_fresh(self):
         """docs/admin.md and docs/commands.md are what the binary prints."""
-        for name in ("admin", "commands"):
+        for name in ("admin", "commands", "logs"):
             done = self.run_it("help", "--markdown", name)
             with open(os.path.join(ROOT, "docs", name + ".md"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), done.stdout,
