@@ -187,6 +187,9 @@ void conf_show(const struct conf *conf, struct gw_buf *out);
 void conf_show_json(const struct conf *conf, struct gw_buf *out);
 /* The promise of each route in plain words (`recibo check`). */
 void conf_promise(const struct conf *conf, struct gw_buf *out);
+/* That of one of its routes; only while indices are those of the file. */
+void conf_promise_route(const struct conf *conf, const struct route_policy *route,
+                        struct gw_buf *out);
 /* docs/config.md, printed from fields.def. */
 void conf_print_reference(struct gw_buf *out);
 

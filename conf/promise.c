@@ -462,20 +462,24 @@ static void promise_head(const struct conf *conf, struct gw_buf *out)
     put(out, ".\n\n");
 }
 
+void conf_promise_route(const struct conf *conf, const struct route_policy *route,
+                        struct gw_buf *out)
+{
+    promise_title(route, out);
+    if (route->mode == ROUTE_ENFORCE) {
+        promise_guarded(conf, route, out);
+        return;
+    }
+    put(out, "   not protected\n");
+    if (route->mode == ROUTE_OBSERVE)
+        promise_observed(conf, route, out);
+}
+
 void conf_promise(const struct conf *conf, struct gw_buf *out)
 {
     promise_head(conf, out);
-    for (uint32_t i = 0; i < conf->routes.count; i++) {
-        const struct route_policy *route = &conf->routes.routes[i];
-        promise_title(route, out);
-        if (route->mode == ROUTE_ENFORCE) {
-            promise_guarded(conf, route, out);
-            continue;
-        }
-        put(out, "   not protected\n");
-        if (route->mode == ROUTE_OBSERVE)
-            promise_observed(conf, route, out);
-    }
+    for (uint32_t i = 0; i < conf->routes.count; i++)
+        conf_promise_route(conf, &conf->routes.routes[i], out);
     put(out, "\n");
     promise_tls(conf, out);
     promise_outage(conf, out);
