@@ -1,29 +1,36 @@
-/* `recibo check`: is the configuration valid, and what does it promise? It must
- * never start, open or connect to anything. */
+/* `recibo check`: is the configuration valid, and what does it promise? It must never start
+ * anything, and connect to nothing unless --live asks for it. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gateway/commands/check_more.h"
 #include "gateway/commands/commands.h"
 #include "gateway/commands/loading.h"
 #include "gateway/effects.h"
 
 static const struct option_spec specs[] = {
+    {"--expect", "FILE", "test which route requests meet, instead of printing the promise", false},
     {"--json", NULL, "print {\"valid\", \"errors\", \"warnings\"} instead", false},
 };
 const struct command_help command_check_help = {
-    .synopsis = "recibo check [-c FILE] [--json]",
+    .synopsis = "recibo check [-c FILE] [--expect FILE] [--json]",
     .text =
         "Reads the configuration, reports everything that is wrong with it at once, each with its\n"
         "place, and prints what a valid one promises: for each route what may make an operation "
         "be\n"
         "sent again and who says so (proved, declared, asserted), what becomes unknown, how long\n"
         "answers are kept, and the worst case of memory. It starts and connects to nothing.\n"
-        "Exit: 0 valid (there may be warnings), 2 not valid.\n",
+        "FILE of --expect is a list in YAML: each entry has a `request` (METHOD PATH), perhaps\n"
+        "`headers` and a `body`, and what is expected: `route` (a name, or none), `mode`, `key` (as\n"
+        "it would be read, or none), `status` (404, 405 or 400: no route takes it), `problem` (the\n"
+        "code that the request would get, or none). Nothing is sent.\n"
+        "Exit: 0 valid (there may be warnings) and as expected, 1 not as expected, 2 not valid.\n",
     .options = specs,
     .option_count = GW_COUNT(specs),
     .examples = "  recibo check\n"
-                "  recibo check -c new.yaml --json\n",
+                "  recibo check -c new.yaml --json\n"
+                "  recibo check --expect requests.yaml\n",
     .set = OPTIONS_FILE,
 };
 
@@ -97,8 +104,21 @@ static enum gw_status check_effects(const struct conf *conf, struct conf_report 
     return status;
 }
 
-static int check_file(const char *file, bool as_json)
+/* The promise, or the answers to what was asked instead. */
+static int tell(const struct conf *conf, const struct options *options)
 {
+    const char *expected = options_value(options, "--expect");
+    if (expected != NULL)
+        return check_expect(conf, expected);
+    struct gw_buf out;
+    gw_buf_init(&out, COMMAND_TEXT_MAX);
+    conf_promise(conf, &out);
+    return command_finish(&out);
+}
+
+static int check_file(const char *file, const struct options *options)
+{
+    bool as_json = options_has(options, "--json");
     struct conf *conf = NULL;
     struct conf_report report;
     enum gw_status status = conf_load(file, &conf, &report);
@@ -109,12 +129,8 @@ static int check_file(const char *file, bool as_json)
         code = print_json(file, &report, status == GW_OK);
     } else {
         command_print_findings(&report, true);
-        if (status == GW_OK) {
-            struct gw_buf out;
-            gw_buf_init(&out, COMMAND_TEXT_MAX);
-            conf_promise(conf, &out);
-            code = command_finish(&out);
-        }
+        if (status == GW_OK)
+            code = tell(conf, options);
     }
     conf_report_fini(&report);
     conf_unref(conf);
@@ -125,5 +141,9 @@ int command_check(int argc, char **argv)
 {
     struct options options;
     int code = options_parse(&command_check_help, argc, argv, &options);
-    return code != -1 ? code : check_file(command_file(&options), options_has(&options, "--json"));
+    if (code != -1)
+        return code;
+    if (options_has(&options, "--json") && options_has(&options, "--expect"))
+        return options_refuse(&options, "--expect prints no JSON: leave --json out");
+    return check_file(command_file(&options), &options);
 }

@@ -22,6 +22,10 @@ struct explain_request {
 /* The key that would be read, the members that are compared, the labels: of this
  * request. A buffer that is full is marked as failed. */
 void explain_content(const struct explain_request *request, struct gw_buf *out);
+/* The key that would be read, or the code of the problem that the request would get before a
+ * key counts ("key-missing"); both empty: it passes unprotected, or there is no memory. */
+void explain_key(const struct explain_request *request, struct span *ret_key,
+                 struct span *ret_problem);
 /* What happens in each situation on the route. */
 void explain_situations(const struct conf *conf, const struct route_policy *route,
                         struct gw_buf *out);

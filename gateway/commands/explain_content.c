@@ -245,3 +245,47 @@ void explain_content(const struct explain_request *request, struct gw_buf *out)
         put_label(flow, &body, &flow->route->labels[i], out);
     put_members(flow, &body, out);
 }
+
+static enum problem body_problem(struct flow *flow, struct parsed_body *ret)
+{
+    struct span detail = SPAN("");
+    enum problem problem = PROBLEM_NONE;
+    *ret = (struct parsed_body){0};
+    if (flow->head->framing == HTTP1_NO_BODY)
+        return PROBLEM_NONE;
+    if (flow->head->content_length > flow->route->request_body_max)
+        problem = PROBLEM_TOO_LARGE;
+    if (problem == PROBLEM_NONE)
+        problem = print_check_head(flow, &detail);
+    if (problem == PROBLEM_NONE)
+        problem = print_parse(flow, ret, &detail);
+    return problem;
+}
+
+void explain_key(const struct explain_request *request, struct span *ret_key,
+                 struct span *ret_problem)
+{
+    struct parsed_body body;
+    struct key_fault fault = {""};
+    struct flow *flow = make_flow(request);
+    *ret_key = *ret_problem = SPAN("");
+    if (flow == NULL || key_is_left_out(flow))
+        return;
+    const struct key_source *source = &flow->route->key;
+    enum problem problem = body_problem(flow, &body);
+    if (source->from != KEY_FROM_HEADER && problem != PROBLEM_NONE) {
+        *ret_problem = span_str(problem_code(problem));
+        return;
+    }
+    enum key_verdict verdict = source->from == KEY_FROM_HEADER
+                                   ? key_read_header(flow, source, ret_key, &fault)
+                                   : key_read_content(flow, &body, ret_key, &fault);
+    if (verdict == KEY_MISSING)
+        problem = PROBLEM_KEY_MISSING;
+    else if (verdict == KEY_INVALID)
+        problem = PROBLEM_KEY_INVALID;
+    if (problem != PROBLEM_NONE) {
+        *ret_key = SPAN("");
+        *ret_problem = span_str(problem_code(problem));
+    }
+}

@@ -1,5 +1,6 @@
 /* `recibo token new`: makes a token for the operator plane. The token is printed
  * once and kept nowhere; the configuration holds its SHA-256 alone. */
+#include "gateway/commands/token.h"
 #include "base/digest.h"
 #include "base/text.h"
 #include "conf/conf.h"
@@ -8,10 +9,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define TOKEN_RANDOM_BYTES 32           /* 256 bits, in two halves of 26 characters */
-#define TOKEN_BYTES        (3 + 2 * 26) /* rt_ and the halves */
-#define NAME_BYTES_MAX     64           /* as the configuration takes it */
-#define RIGHTS_BYTES       64           /* the four words and what stands between them */
+#define TOKEN_RANDOM_BYTES 32 /* 256 bits, in two halves of 26 characters */
+
+#define NAME_BYTES_MAX 64 /* as the configuration takes it */
+#define RIGHTS_BYTES   64 /* the four words and what stands between them */
 
 static const struct option_spec specs[] = {
     {"--name", "NAME", "whose it is, in every audit line (default: operator)", false},
@@ -110,7 +111,7 @@ static int read_wish(const struct options *options, struct wish *ret)
     return -1;
 }
 
-static void make_token(char ret_token[TOKEN_BYTES + 1], char ret_hex[2 * GW_SHA256_BYTES + 1])
+void token_make(char ret_token[TOKEN_BYTES + 1], char ret_hex[2 * GW_SHA256_BYTES + 1])
 {
     uint8_t random[TOKEN_RANDOM_BYTES], digest[GW_SHA256_BYTES];
     gw_random(random, sizeof(random));
@@ -167,7 +168,7 @@ int command_token(int argc, char **argv)
         code = read_wish(&options, &wish);
     if (code != -1)
         return code;
-    make_token(token, hex);
+    token_make(token, hex);
     code = print_token(&wish, token, hex);
     if (code != EXIT_DONE)
         (void)fprintf(stderr, "recibo token: cannot write: %s\n",

@@ -22,6 +22,7 @@ PARSERS = {
                         "gateway/admin/query.h": ["query_parse", "query_decode"],
                         "base/text.h": ["gw_parse_u64", "gw_hex_decode", "gw_base64_decode",
                                         "gw_rfc3339_parse"]},
+    "fuzz_openapi": {"conf/openapi.h": ["openapi_read"]},
     "fuzz_conf": {"conf/conf.h": ["conf_parse"], "conf/yaml.h": ["yaml_read"]},
     "fuzz_csv": {"policy/csv_reader.h": ["csv_reader_next", "csv_field_content"]},
     "fuzz_form": {"policy/canonical.h": ["form_parse", "form_decode"]},

@@ -5,7 +5,7 @@ import re
 import threading
 
 from admin_lib import AdminCase, answer, fin, orders, rest
-from harness import ROOT, main, wait, wait_until
+from harness import ROOT, main, rest, wait, wait_until
 from schema_lib import Schemas
 
 ENDPOINT = re.compile(r'^ENDPOINT\((\w+),\s*"([^"]+)",\s*(\w+), (\w+),', re.MULTILINE)
@@ -146,6 +146,7 @@ class OpenApi(AdminCase):
         self.deferred(done)
         self.compensated(done, lost)
         self.pauses()
+        self.reloads()
         self.pages()
         self.look_around()
         missing = {(method, path) for method, path in endpoints()
@@ -196,6 +197,17 @@ class OpenApi(AdminCase):
         self.gateway.wait_log(r"probe")
         self.look_at(probed)
         self.call("POST", "/v1/operations/{id}/probe", {}, id=a, status=409)
+
+    def reloads(self):
+        """Taken up, refused for what it drops, and for an error."""
+        self.call("POST", "/v1/reload", {"note": "as it is"})
+        self.gateway.write_configuration({"routes": [rest()], "via": "another"})
+        dropped = self.call("POST", "/v1/reload", {}, status=409)
+        self.assertTrue(dropped["dropped"])
+        self.gateway.write_configuration({"routes": []})
+        self.assertTrue(self.call("POST", "/v1/reload", {}, status=422)["errors"])
+        self.gateway.write_configuration({"via": "another"})
+        self.assertTrue(self.call("POST", "/v1/reload", {})["changes"])
 
     def in_flight(self):
         gate = threading.Event()
