@@ -11,10 +11,11 @@
 
 static const struct option_spec specs[] = {
     {"--expect", "FILE", "test which route requests meet, instead of printing the promise", false},
+    {"--live", NULL, "ask the upstreams, with GETs only, instead of printing the promise", false},
     {"--json", NULL, "print {\"valid\", \"errors\", \"warnings\"} instead", false},
 };
 const struct command_help command_check_help = {
-    .synopsis = "recibo check [-c FILE] [--expect FILE] [--json]",
+    .synopsis = "recibo check [-c FILE] [--expect FILE | --live | --json]",
     .text =
         "Reads the configuration, reports everything that is wrong with it at once, each with its\n"
         "place, and prints what a valid one promises: for each route what may make an operation "
@@ -22,10 +23,19 @@ const struct command_help command_check_help = {
         "sent again and who says so (proved, declared, asserted), what becomes unknown, how long\n"
         "answers are kept, and the worst case of memory. It starts and connects to nothing.\n"
         "FILE of --expect is a list in YAML: each entry has a `request` (METHOD PATH), perhaps\n"
-        "`headers` and a `body`, and what is expected: `route` (a name, or none), `mode`, `key` (as\n"
-        "it would be read, or none), `status` (404, 405 or 400: no route takes it), `problem` (the\n"
+        "`headers` and a `body`, and what is expected: `route` (a name, or none), `mode`, `key` "
+        "(as\n"
+        "it would be read, or none), `status` (404, 405 or 400: no route takes it), `problem` "
+        "(the\n"
         "code that the request would get, or none). Nothing is sent.\n"
-        "Exit: 0 valid (there may be warnings) and as expected, 1 not as expected, 2 not valid.\n",
+        "--live asks each upstream for / and for the plain paths of its routes, with GETs and no\n"
+        "credentials: is it reached, does it keep connections, does it want a login that holds for "
+        "a\n"
+        "connection (NTLM, Negotiate), does it redirect to https, does it name its own address, "
+        "so\n"
+        "that callers are led round Recibo?\n"
+        "Exit: 0 valid (there may be warnings) and as expected, 1 not as expected or a problem, 2 "
+        "not valid.\n",
     .options = specs,
     .option_count = GW_COUNT(specs),
     .examples = "  recibo check\n"
@@ -110,6 +120,8 @@ static int tell(const struct conf *conf, const struct options *options)
     const char *expected = options_value(options, "--expect");
     if (expected != NULL)
         return check_expect(conf, expected);
+    if (options_has(options, "--live"))
+        return check_live(conf);
     struct gw_buf out;
     gw_buf_init(&out, COMMAND_TEXT_MAX);
     conf_promise(conf, &out);
@@ -143,7 +155,9 @@ int command_check(int argc, char **argv)
     int code = options_parse(&command_check_help, argc, argv, &options);
     if (code != -1)
         return code;
-    if (options_has(&options, "--json") && options_has(&options, "--expect"))
-        return options_refuse(&options, "--expect prints no JSON: leave --json out");
+    if (options_has(&options, "--json") + options_has(&options, "--expect") +
+            options_has(&options, "--live") >
+        1)
+        return options_refuse(&options, "of --expect, --live and --json one at a time");
     return check_file(command_file(&options), &options);
 }
