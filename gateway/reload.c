@@ -24,7 +24,7 @@ struct reload {
     struct event *inbox_event;
     struct worker_adoption *adoptions[RELOAD_WORKERS_MAX];
     atomic_uint left;
-    struct store_op done;
+    struct store_op done, again;
     struct admin_reload wish; /* of the one that is under way */
     struct admin_reload_result result;
     struct conf_report report;
@@ -32,6 +32,8 @@ struct reload {
     struct arena *arena;
     bool is_under_way;
     bool is_wanted_again; /* by a signal, while one is under way */
+    bool again_is_due;    /* the inbox has `again` */
+    bool is_closed;       /* the workers have ended */
 };
 
 static void workers_have_changed(struct store_op *op, void *ctx);
@@ -85,6 +87,7 @@ void reload_free(struct reload *reload)
 {
     if (reload == NULL)
         return;
+    reload->is_closed = true;
     if (reload->inbox != NULL)
         store_inbox_drain(reload->inbox); /* the workers have ended: what they told has come */
     gw_assert(!reload->is_under_way);
@@ -158,6 +161,16 @@ static void log_changes(const struct reload *reload)
     }
 }
 
+/* In a turn of its own: the one before has wholly ended. */
+static void begin_again(struct store_op *op, void *ctx)
+{
+    struct reload *reload = ctx;
+    (void)op;
+    reload->is_wanted_again = reload->again_is_due = false;
+    if (!reload->is_closed && !atomic_load(&board_gauges(reload->options.board)->draining))
+        reload_begin(reload, &(struct admin_reload){.done = NULL});
+}
+
 /* The end of one reload, good or bad: told, and everything given back. */
 static void end(struct reload *reload)
 {
@@ -169,10 +182,11 @@ static void end(struct reload *reload)
     if (reload->wish.done != NULL)
         reload->wish.done(reload->wish.ctx, &reload->result);
     forget(reload);
-    if (!reload->is_wanted_again)
+    if (!reload->is_wanted_again || reload->again_is_due)
         return;
-    reload->is_wanted_again = false;
-    reload_begin(reload, &(struct admin_reload){.done = NULL});
+    reload->again_is_due = true;
+    reload->again = (struct store_op){.inbox = reload->inbox, .done = begin_again, .ctx = reload};
+    store_inbox_deliver(&reload->again);
 }
 
 static void refuse(struct reload *reload, enum admin_reload_end how, struct span text)

@@ -209,6 +209,20 @@ class TakenUp(Reloading):
         self.assertIn("nothing", value["detail"])
 
 
+    def test_many_signals(self):
+        """Signals that come in a heap: the last file counts, and nothing is left over."""
+        self.begin()
+        for number in range(20):
+            self.write(via="v%d" % number)
+            self.gateway.signal(signal.SIGHUP)
+        self.hup()
+        wait_until(lambda: self.reload()["changes"] == [])
+        self.gateway.request("GET", "/x")
+        self.assertIn("v19", self.upstream.last.get("Via"))
+        self.gateway.signal(signal.SIGHUP)
+        self.assertEqual(self.gateway.stop(), 0)
+
+
 class Refused(Reloading):
     def test_a_file_with_errors(self):
         """It changes nothing, and each error has its line and column in log and answer."""
