@@ -42,12 +42,39 @@ static enum gw_status carry_effects(struct conf *conf, const struct conf *first,
     return GW_OK;
 }
 
+/* Its contexts were made when the process began, and a name without one would be plain. */
+static bool same_tls(const struct upstream_tls *a, const struct upstream_tls *b)
+{
+    return a->is_on == b->is_on && span_equal(a->name, b->name) && span_equal(a->ca, b->ca) &&
+           span_equal(a->certificate, b->certificate) && span_equal(a->key, b->key);
+}
+
+static enum gw_status check_tls(const struct conf *conf, const struct conf *first,
+                                struct gw_error *err)
+{
+    for (uint32_t i = 0; i < conf->upstream_count; i++) {
+        const struct upstream_policy *upstream = &conf->upstreams[i], *before = NULL;
+        for (uint32_t k = 0; k < first->upstream_count; k++)
+            if (span_equal(first->upstreams[k].name, upstream->name))
+                before = &first->upstreams[k];
+        if (upstream->tls.is_on && (before == NULL || !same_tls(&upstream->tls, &before->tls)))
+            return gw_error_set(err, GW_INVALID,
+                                "%.*s: upstreams.%.*s: https to an upstream that is new, or whose "
+                                "tls has changed, is prepared when Recibo starts: restart it",
+                                (int)conf->file.len, conf->file.ptr, (int)upstream->name.len,
+                                upstream->name.ptr);
+    }
+    return GW_OK;
+}
+
 enum gw_status conf_carry_over(struct conf *conf, struct conf *first, struct gw_error *err)
 {
     struct conf_box *box = (struct conf_box *)(uintptr_t)conf_box_of(conf);
     gw_assert(box->carried == NULL);
     gw_assert(conf_box_of(first)->carried == NULL);
-    enum gw_status status = carry_effects(conf, first, err);
+    enum gw_status status = check_tls(conf, first, err);
+    if (status == GW_OK)
+        status = carry_effects(conf, first, err);
     if (status != GW_OK)
         return status;
     box->carried = conf_ref(first);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #define LIVE_CONNECT_MS  5000
 #define LIVE_ANSWER_MS   10000
 #define LIVE_HEAD_BYTES  65536
-#define LIVE_READ_BYTES  16384
+#define LIVE_READ_BYTES  TRANSPORT_READ_BYTES_MIN
 #define LIVE_INTERIM_MAX 8
 #define LIVE_REQUEST_MAX 16384
 
@@ -60,6 +61,29 @@ static int connect_one(const struct addrinfo *address)
     return -1;
 }
 
+/* Its chain and name are verified as they are for the calls of callers. */
+static enum gw_status shake(struct live *live, const struct upstream_policy *upstream,
+                            struct gw_error *err)
+{
+    const int64_t until_ticks = ticks_ms() + LIVE_CONNECT_MS;
+    enum gw_status status = tls_context_of(upstream, &live->context, err);
+    if (status != GW_OK)
+        return status;
+    (void)signal(SIGPIPE, SIG_IGN); /* TLS writes as to a file; cannot fail for this signal */
+    live->to.tls = tls_connect(live->context, live->to.fd, &live->kept);
+    if (live->to.tls == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    for (;;) {
+        enum tls_next next = transport_shake(&live->to);
+        if (next == TLS_READY)
+            return GW_OK;
+        if (next == TLS_FAILED)
+            return gw_error_set(err, GW_IO, "TLS: %s", tls_why(live->to.tls));
+        if (!wait_for(live->to.fd, next == TLS_WANTS_READ ? POLLIN : POLLOUT, until_ticks))
+            return gw_error_set(err, GW_IO, "no TLS handshake within %d s", LIVE_CONNECT_MS / 1000);
+    }
+}
+
 enum gw_status live_open(struct live *live, const struct upstream_policy *upstream,
                          struct gw_error *err)
 {
@@ -69,27 +93,32 @@ enum gw_status live_open(struct live *live, const struct upstream_policy *upstre
     struct span name = upstream->host;
     if (name.len > 1 && name.ptr[0] == '[')
         name = span_of(name.ptr + 1, name.len - 2);
-    *live = (struct live){.fd = -1};
+    *live = (struct live){.to = {.fd = -1}};
     (void)snprintf(host, sizeof(host), "%.*s", (int)name.len, name.ptr);
     (void)snprintf(port, sizeof(port), "%u", upstream->port); /* both fit: checked when loading */
     int rc = getaddrinfo(host, port, &hints, &found);
     if (rc != 0)
         return gw_error_set(err, GW_IO, "%s: %s", host, gai_strerror(rc));
-    for (const struct addrinfo *at = found; at != NULL && live->fd < 0; at = at->ai_next)
-        live->fd = connect_one(at);
+    for (const struct addrinfo *at = found; at != NULL && live->to.fd < 0; at = at->ai_next)
+        live->to.fd = connect_one(at);
     int why = errno;
     freeaddrinfo(found);
-    if (live->fd < 0)
+    if (live->to.fd < 0)
         return gw_error_set(err, GW_IO, "%s", strerror(why));
-    live->is_open = true;
-    return GW_OK;
+    enum gw_status status = upstream->tls.is_on ? shake(live, upstream, err) : GW_OK;
+    if (status != GW_OK)
+        live_close(live);
+    live->is_open = status == GW_OK;
+    return status;
 }
 
 void live_close(struct live *live)
 {
-    if (live->fd >= 0)
-        (void)close(live->fd); /* everything that counts was read */
-    *live = (struct live){.fd = -1};
+    if (live->to.fd >= 0)
+        transport_close(&live->to, true); /* everything that counts was read */
+    tls_kept_fini(&live->kept);
+    tls_context_free(live->context);
+    *live = (struct live){.to = {.fd = -1}};
 }
 
 void live_forget(struct live_answer *answer)
@@ -112,12 +141,13 @@ static enum gw_status send_request(struct live *live, const struct upstream_poli
     struct span left = gw_buf_span(&out);
     const int64_t until_ticks = ticks_ms() + LIVE_CONNECT_MS;
     while (ok && left.len > 0) {
-        ssize_t sent = send(live->fd, left.ptr, left.len, MSG_NOSIGNAL);
+        struct iovec part = {(void *)(uintptr_t)left.ptr, left.len};
+        ssize_t sent = transport_send(&live->to, &part, 1);
         if (sent > 0)
             left = span_of(left.ptr + sent, left.len - (size_t)sent);
         else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
             break;
-        else if (!wait_for(live->fd, POLLOUT, until_ticks))
+        else if (!wait_for(live->to.fd, POLLOUT, until_ticks))
             break;
     }
     ok = ok && left.len == 0;
@@ -166,9 +196,9 @@ static enum gw_status read_some(struct live *live, struct reading *reading, int6
                                 struct gw_error *err)
 {
     char room[LIVE_READ_BYTES];
-    if (!wait_for(live->fd, POLLIN, until_ticks))
+    if (!transport_is_over(&live->to) && !wait_for(live->to.fd, POLLIN, until_ticks))
         return gw_error_set(err, GW_IO, "no whole answer within %d s", LIVE_ANSWER_MS / 1000);
-    ssize_t got = recv(live->fd, room, sizeof(room), 0);
+    ssize_t got = transport_receive(&live->to, room, sizeof(room));
     if (got > 0)
         return digest(reading, span_of(room, (size_t)got), err);
     if (got == 0 && http1_eof(&reading->parser) == HTTP1_END && reading->answer->head != NULL) {

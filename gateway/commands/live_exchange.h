@@ -5,12 +5,15 @@
 
 #include "base/buf.h"
 #include "gateway/http1/http1.h"
+#include "gateway/transport.h"
 #include "policy/route.h"
 
 #define LIVE_BODY_BYTES (256 * 1024) /* of an answer; the rest is not looked at */
 
 struct live {
-    int fd;       /* -1: there is no connection */
+    struct transport to; /* its fd -1: there is no connection */
+    struct tls_context *context;
+    struct tls_kept kept;
     bool is_open; /* after an answer: it may carry another request */
 };
 struct live_answer {

@@ -177,19 +177,30 @@ static enum gw_status add_server(struct tls_book *book, const struct conf_addres
     return *ret == NULL ? gw_error_set(err, GW_NOMEM, "out of memory") : fill(&recipe, ret, err);
 }
 
+enum gw_status tls_context_of(const struct upstream_policy *upstream, struct tls_context **ret,
+                              struct gw_error *err)
+{
+    const struct upstream_tls *tls = &upstream->tls;
+    const struct tls_recipe recipe = {.ca = tls->ca, .name = tls->name};
+    struct tls_context *context = context_take("upstream ", upstream->name);
+    if (context == NULL)
+        return gw_error_set(err, GW_NOMEM, "out of memory");
+    context->own = (struct conf_certificate){.certificate = tls->certificate, .key = tls->key};
+    enum gw_status status = fill(&recipe, &context, err);
+    if (status != GW_OK)
+        tls_context_free(context);
+    else
+        *ret = context;
+    return status;
+}
+
 static enum gw_status add_upstream(struct tls_book *book, const struct upstream_policy *upstream,
                                    struct tls_context **ret, struct gw_error *err)
 {
-    const struct upstream_tls *tls = &upstream->tls;
-    if (!tls->is_on)
+    if (!upstream->tls.is_on)
         return GW_OK;
-    const struct tls_recipe recipe = {.ca = tls->ca, .name = tls->name};
-    *ret = context_take("upstream ", upstream->name);
     book->count++;
-    if (*ret == NULL)
-        return gw_error_set(err, GW_NOMEM, "out of memory");
-    (*ret)->own = (struct conf_certificate){.certificate = tls->certificate, .key = tls->key};
-    return fill(&recipe, ret, err);
+    return tls_context_of(upstream, ret, err);
 }
 
 enum gw_status tls_book_new(struct conf *conf, struct tls_book **ret, struct gw_error *err)

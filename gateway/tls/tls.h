@@ -30,6 +30,9 @@ void tls_book_free(struct tls_book *book); /* NULL is fine; every session is ove
 /* For one client without a configuration; `ca` NULL: the system's. Both are borrowed. */
 GW_MUST_CHECK enum gw_status tls_context_new(const char *ca, const char *name,
                                              struct tls_context **ret, struct gw_error *err);
+/* For one client that speaks to an https upstream (borrowed) as Recibo would. */
+GW_MUST_CHECK enum gw_status tls_context_of(const struct upstream_policy *upstream,
+                                            struct tls_context **ret, struct gw_error *err);
 void tls_context_free(struct tls_context *context); /* NULL is fine */
 /* NULL: it is plain. */
 struct tls_context *tls_book_listener(const struct tls_book *book, uint32_t index);

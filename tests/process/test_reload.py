@@ -10,9 +10,10 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from certificates import Authority  # noqa: E402
 from guarded import AT_ONCE, ORDER, SOON, Guarded, send_post  # noqa: E402
 from harness import (Upstream, answer, encode_answer, hang, main, merge, orders,  # noqa: E402
-                     rest, wait, wait_until)
+                     rest, scratch, wait, wait_until)
 
 ROUNDS = 12
 CALLERS = 8
@@ -333,6 +334,23 @@ class Refused(Reloading):
         self.assertEqual(self.reload(409)["code"], "needs-restart")
         response = self.gateway.post("k2", {"t": "x"}, path="/one")
         self.assertEqual(response.status, 201)
+
+    def test_https_to_an_upstream(self):
+        """A context that was not made at the start is not there: nothing of it goes out plain."""
+        authority = Authority(scratch())
+        self.begin()
+        for changes in ({"legacy": {"url": "https://127.0.0.1:9"}},
+                        {"other": {"url": "https://127.0.0.1:9"}}):
+            changes = {name: dict(each, tls={"ca": authority.path})
+                       for name, each in changes.items()}
+            self.write(upstreams=changes)
+            self.assertEqual(self.reload(409)["code"], "needs-restart")
+            line = self.hup()
+            self.assertIn("recibo.not_reloaded", line)
+            self.assertIn("restart it", line)
+        self.assert_passed_on(self.gateway.post("k1", ORDER), 201, "executed")
+        self.write(upstreams={"other": {"url": "http://127.0.0.1:9"}})
+        self.assertIn("recibo.reloaded", self.hup())
 
     def test_while_it_stops(self):
         """A drain is not disturbed: the reload is refused."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from certificates import Authority, server  # noqa: E402
 from harness import (BINARY, Case, Upstream, answer, configuration, free_port, main,  # noqa: E402
                      orders, raw, rest, scratch)
 
@@ -45,6 +46,25 @@ class Live(Case):
         self.assertEqual([r.target for r in self.upstream.requests], ["/", "/", "/orders"])
         self.assertEqual({r.get("Host") for r in self.upstream.requests},
                          {self.upstream.url.split("//")[1]})
+
+    def test_over_tls(self):
+        """https is verified as it is for callers: a known authority, and the name of the url."""
+        authority = Authority(self.folder)
+        self.upstream = self.use(Upstream(answer(200, body=b"hello"),
+                                          tls=server(authority.issue("localhost"))))
+        url = self.upstream.url
+        self.assertTrue(url.startswith("https://"), url)
+        known = {"legacy": {"url": url, "tls": {"ca": authority.path}}}
+        done = self.check(url, upstreams=known)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("it keeps connections", done.stdout)
+        self.assertEqual({r.method for r in self.upstream.requests}, {"GET"})
+        for changes in ({"legacy": {"url": url}},
+                        {"legacy": {"url": url, "tls": {"ca": authority.path,
+                                                        "name": "other.example"}}}):
+            done = self.check(url, upstreams=changes)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("TLS: ", done.stdout)
 
     def test_a_prefix(self):
         """The path of the upstream's url stands before each path."""
