@@ -42,9 +42,11 @@ const struct command_help backlog_match_help = {
         "  not there  it did not run, if the list is complete past its quiet time\n"
         "             (--complete-until): a plan with the verdict not_executed\n"
         "What may be there in another spelling, or belongs to several operations, is for a\n"
-        "person. The plans settle nothing by themselves. Exit code 1: something was found twice,\n"
-        "or the list proves no absence (no record, the column is blank in some, or nothing in\n"
-        "it is of any operation). The labels of operations past their retention are gone: what\n"
+        "person, and so is what is not there while no later operation is. The plans settle\n"
+        "nothing by themselves. Exit code 1: something was found twice, or the list proves no\n"
+        "absence (no record, a blank one, one that looks like no operation's number, or an\n"
+        "operation that ran is missing). A record counts as carried out: take out what was\n"
+        "rejected. The labels of operations past their retention are gone: what\n"
         "is found once may have been an older one with the same number.\n",
     .options = specs,
     .option_count = GW_COUNT(specs),

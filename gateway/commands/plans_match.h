@@ -12,11 +12,12 @@
 #define MATCH_ENTRIES_MAX    100000
 
 /* ---- plans_match_fold.c ---- */
-#define MATCH_KEYS_MAX 4
+#define MATCH_KEYS_MAX 7
 #define MATCH_PARTED   2
 /* What a text may stand for, whoever spelled it: small ASCII letters and digits alone,
  * without zeros before a number. No two are equal. */
 struct match_reading {
+    struct span raw;                  /* as it was given */
     struct span keys[MATCH_KEYS_MAX]; /* the first one: all of its letters and digits */
     uint32_t count;
     /* The same with a dot where something stood between two digits, which keys do not show:
@@ -30,22 +31,36 @@ struct match_reading {
 /* false: out of memory. */
 bool match_read(struct arena *arena, struct span text, struct match_reading *ret);
 
-/* ---- plans_match_date.c ---- */
-#define MATCH_DATES_MAX 8
-/* What the dates of a column look like. */
-struct match_dates {
-    uint32_t forms[MATCH_DATES_MAX], count;
-    bool is_full; /* there are more */
-};
-void match_dates_add(struct match_dates *dates, struct span text);
-/* May a spreadsheet have taken `text` for a date, and shown it as one of these? */
-bool match_dates_hide(const struct match_dates *dates, struct span text);
-
 /* ---- plans_match_index.c ---- */
 struct match_value {
     struct span text;
     uint32_t line;
 };
+/* ---- plans_match_form.c ---- */
+#define MATCH_FORM_BYTES  64
+#define MATCH_FORMS_MAX   16
+#define MATCH_SAMPLES_MAX 8
+struct match_form {
+    struct span text;                                     /* "x-0": a word, a dash, a number */
+    const struct match_value *samples[MATCH_SAMPLES_MAX]; /* the first records of it */
+    uint32_t count;
+    bool is_known;      /* numbers of operations look like this */
+    int64_t covered_ms; /* when the last operation was made whose number, of this form, is known
+                         * to be in the file; 0: none is */
+};
+struct match_forms {
+    struct match_form items[MATCH_FORMS_MAX];
+    uint32_t count;
+    const struct match_value *more; /* of one form too many; NULL: there is none */
+};
+/* false: out of memory. */
+bool match_forms_add(struct match_forms *forms, struct arena *arena,
+                     const struct match_value *value);
+/* An operation that was made then has this number, and the file has it. */
+void match_forms_cover(struct match_forms *forms, struct span text, int64_t created_ms);
+/* Until when the file is known to have numbers that look like this. */
+int64_t match_forms_covered(struct match_forms *forms, struct span text);
+
 struct match_key {
     struct span text;
     const struct match_value *value;
@@ -59,7 +74,8 @@ struct match_file {
     struct match_value *values; /* sorted by text, then by line */
     uint32_t count;
     uint32_t blank; /* records without a value that can be compared */
-    struct match_dates dates;
+    bool is_cut;    /* the last record has no line end, and the column may go on there */
+    struct match_forms forms;
     struct match_index spelled, rounded;
     struct match_index parted; /* in no order */
     uint64_t lengths;          /* bit n: a key has n bytes */
@@ -77,6 +93,7 @@ const struct match_value *match_file_like(const struct match_file *file,
                                           const struct match_reading *reading);
 struct match_needle {
     struct span text;
+    size_t raw_len;                  /* of the label that it stands for */
     const struct match_value *found; /* the needle is a part of this record's value */
     uint32_t entry;
 };
@@ -128,7 +145,8 @@ struct match {
     uint32_t bad;           /* contradictions that were put on record */
     int64_t complete_ms;    /* 0: the file is not said to be complete */
     const char *doubt;      /* why nothing follows from what is not in the file; NULL: it may */
-    uint32_t refused;       /* were not in the file, and are for a person by that doubt */
+    uint32_t refused;       /* were not in the file, and are for a person by a doubt */
+    uint32_t uncovered;     /* ... since nothing later is in it */
     struct match_plan plans[MATCH_PLANS_MAX];
     uint32_t plan_count;
 };
@@ -140,9 +158,13 @@ int match_no_memory(void);
 /* Gives each entry its kind. -1: it is done; else the exit code, and why was said. */
 int match_judge(struct match *match);
 
+/* How many operations bear this number, up to 2. -1: *ret_count is set; else the exit code. */
+int match_count_bearers(struct match *match, struct span number, size_t *ret_count);
+
 /* ---- plans_match_known.c ---- */
-/* Is something that is known to have run missing in the list? Then match->doubt says so.
- * Asks for what completed since the first of those that are not there. -1: it is done. */
+/* What is known to have run has to be in the list, and what is in the list has to look like
+ * the numbers of operations: else match->doubt says so. Asks for what
+ * completed since the first of those that are not there. -1: it is done. */
 int match_look_for_known(struct match *match);
 
 /* ---- plans_match_print.c ---- */

@@ -121,6 +121,9 @@ static int read_records(struct reading *reading)
         if (field.is_last)
             at = 0;
     }
+    struct span text = reading->csv.text;
+    reading->file->is_cut = code == -1 && reading->column + 1 == reading->columns && text.len > 0 &&
+                            text.ptr[text.len - 1] != '\n';
     /* Where there is one column, a line without a byte is a record without a value. */
     if (reading->columns == 1)
         reading->file->blank = reading->csv.empty_lines - passed;

@@ -138,6 +138,38 @@ static bool add_core(struct arena *arena, struct span plain, bool is_by_run,
     return true;
 }
 
+static bool is_year(struct span text)
+{
+    bool is_century = text.len == 4 && ((text.ptr[0] == '1' && text.ptr[1] == '9') ||
+                                        (text.ptr[0] == '2' && text.ptr[1] == '0'));
+    return is_century && is_digit(text.ptr[2]) && is_digit(text.ptr[3]);
+}
+
+/* 2026-8042 is written 26-8042, and 8042/2026 is 8042/26: where a year is set apart, its
+ * century may be left out. */
+static bool add_short_year(struct arena *arena, struct span plain, struct match_reading *reading)
+{
+    struct span whole = reading->count == 0 ? span_of("", 0) : reading->keys[0];
+    if (plain.len <= 5 || whole.len <= 4)
+        return true;
+    struct span last = span_of(plain.ptr + plain.len - 4, 4);
+    char before = plain.ptr[plain.len - 5], behind = plain.ptr[4];
+    bool begins_so = is_year(span_of(plain.ptr, 4));
+    if (!begins_so && !is_digit(plain.ptr[0]))
+        return true; /* one number alone is no year */
+    if (begins_so && !is_digit(behind) && !is_letter(behind))
+        add_key(reading, span_of(whole.ptr + 2, whole.len - 2));
+    if (!is_year(last) || is_digit(before) || is_letter(before))
+        return true;
+    char *to = arena_take(arena, whole.len);
+    if (to == NULL)
+        return false;
+    memcpy(to, whole.ptr, whole.len - 4);
+    memcpy(to + whole.len - 4, last.ptr + 2, 2);
+    add_key(reading, span_of(to, whole.len - 2));
+    return true;
+}
+
 /* ---- numbers ---- */
 
 struct number {
@@ -211,6 +243,27 @@ static bool add_value(struct arena *arena, struct span plain, const struct numbe
     return true;
 }
 
+/* 7.10 is 7.1: a fraction without the zeros at its end, which no other key looks like. */
+static bool add_decimal(struct arena *arena, struct span plain, const struct number *number,
+                        struct match_reading *reading)
+{
+    char *to = arena_take(arena, number->digits + 2);
+    size_t len = 0, digits = 0;
+    if (to == NULL)
+        return false;
+    for (size_t i = 0; i < plain.len; i++) {
+        if (!is_digit(plain.ptr[i]))
+            continue;
+        if (digits++ == number->whole)
+            to[len++] = '.';
+        to[len++] = plain.ptr[i];
+    }
+    while (len > 0 && to[len - 1] == '0')
+        len--;
+    add_key(reading, without_zeros(span_of(to, len)));
+    return true;
+}
+
 /* ---- the whole ---- */
 
 static bool is_word_for_nothing(struct span text, struct span key)
@@ -230,10 +283,10 @@ bool match_read(struct arena *arena, struct span text, struct match_reading *ret
 {
     struct span plain;
     struct number number;
-    *ret = (struct match_reading){.is_number = true};
+    *ret = (struct match_reading){.raw = text, .is_number = true};
     if (!to_ascii(arena, text, &plain, &ret->is_lossy) ||
         !add_core(arena, plain, false, ret, &ret->parted[0]) ||
-        !add_core(arena, plain, true, ret, &ret->parted[1]))
+        !add_core(arena, plain, true, ret, &ret->parted[1]) || !add_short_year(arena, plain, ret))
         return false;
     struct span first = ret->count == 0 ? span_of("", 0) : ret->keys[0];
     for (size_t i = 0; i < first.len; i++)
@@ -243,6 +296,7 @@ bool match_read(struct arena *arena, struct span text, struct match_reading *ret
     if (!parse_number(plain, &number))
         return true;
     ret->parted[0] = ret->parted[1] = span_of("", 0); /* of a number nothing is a part */
-    return (!number.has_exponent && (!number.has_fraction || !number.is_idle)) ||
-           add_value(arena, plain, &number, ret);
+    if (!number.has_exponent && number.has_fraction && !number.is_idle)
+        return add_decimal(arena, plain, &number, ret);
+    return (!number.has_exponent && !number.has_fraction) || add_value(arena, plain, &number, ret);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define LABEL_MAX    64 /* bytes of a key that a label can have */
+#define SERIES_STEP  4  /* digits by which two numbers of one time do not differ */
 #define DOUBLE_EXACT 15 /* digits that every spreadsheet keeps */
 #define FILTER_BITS  ((uint32_t)1 << 22)
 
@@ -68,12 +69,14 @@ bool match_index_build(struct match_file *file)
     if (file->spelled.keys == NULL || file->rounded.keys == NULL || file->parted.keys == NULL)
         return false;
     sort(file->values, file->count, sizeof(*file->values), compare_values);
+    for (uint32_t i = 0; i < file->count; i++)
+        if (!match_forms_add(&file->forms, file->arena, &file->values[i]))
+            return false;
     for (uint32_t i = 0; i < file->count; i++) {
         struct match_reading reading;
         if (!match_read(file->arena, file->values[i].text, &reading))
             return false;
         file->blank += reading.is_blank;
-        match_dates_add(&file->dates, file->values[i].text);
         add_keys(file, &file->values[i], &reading);
     }
     sort(file->spelled.keys, file->spelled.count, sizeof(struct match_key), compare_keys);
@@ -222,24 +225,36 @@ static bool has_same_form(struct span one, struct span other)
     return true;
 }
 
+static size_t difference(size_t a, size_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
 /* Is it another number of the same series? ord2 is no part of ord21 that would mean
- * anything; but 7001 may be what ord20267001 means. */
-static bool is_other_number(struct span text, size_t start, size_t len)
+ * anything; but 7001 may be what ord20267001 means, or 2026007001. How long both are as they
+ * are written counts too: t-0010 is not t-1001. */
+static bool is_other_number(struct span text, size_t start, size_t len, size_t raw_difference)
 {
     size_t end = start + len;
     bool is_cut = (start > 0 && is_digit_at(text, start - 1) && is_digit_at(text, start)) ||
                   (is_digit_at(text, end - 1) && is_digit_at(text, end));
-    return is_cut && has_same_form(text, span_of(text.ptr + start, len));
+    bool is_near = text.len - len < SERIES_STEP || raw_difference < SERIES_STEP;
+    return is_cut && is_near && has_same_form(text, span_of(text.ptr + start, len));
 }
 
-/* A key of the file that stands in `text`. */
-static const struct match_value *find_part(const struct match_file *file, struct span text)
+/* A key of the file that stands in `text`, which is a reading of `raw`. */
+static const struct match_value *find_part(const struct match_file *file, struct span text,
+                                           struct span raw)
 {
     const struct match_value *found = NULL;
     for (size_t start = 0; start < text.len && found == NULL; start++)
-        for (size_t len = 1; len <= text.len - start && len < LABEL_MAX && found == NULL; len++)
-            if ((file->lengths >> len & 1) != 0 && !is_other_number(text, start, len))
+        for (size_t len = 1; len <= text.len - start && len < LABEL_MAX && found == NULL; len++) {
+            if ((file->lengths >> len & 1) != 0)
                 found = lookup(&file->spelled, span_of(text.ptr + start, len));
+            if (found != NULL &&
+                is_other_number(text, start, len, difference(raw.len, found->text.len)))
+                found = NULL;
+        }
     return found;
 }
 
@@ -250,10 +265,10 @@ const struct match_value *match_file_like(const struct match_file *file,
     for (uint32_t i = 0; i < reading->count && found == NULL; i++) {
         found = find_rounded(file, reading->keys[i]);
         if (found == NULL)
-            found = find_part(file, reading->keys[i]);
+            found = find_part(file, reading->keys[i], reading->raw);
     }
     for (uint32_t i = 0; i < MATCH_PARTED && found == NULL; i++)
-        found = find_part(file, reading->parted[i]);
+        found = find_part(file, reading->parted[i], reading->raw);
     return found;
 }
 
@@ -274,8 +289,11 @@ struct needles {
     uint64_t *filter; /* by the hash of each */
 };
 
-static void mark_needles(struct needles *needles, struct span text, const struct match_value *value)
+/* Those that are this piece of a key. */
+static void mark_needles(struct needles *needles, const struct match_key *key, size_t start,
+                         size_t len)
 {
+    const struct span text = span_of(key->text.ptr + start, len);
     uint32_t low = 0, high = needles->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -284,11 +302,11 @@ static void mark_needles(struct needles *needles, struct span text, const struct
         else
             high = middle;
     }
-    /* Once one is marked, so are those that are equal. */
     for (; low < needles->count && span_equal(needles->list[low].text, text); low++) {
-        if (needles->list[low].found != NULL)
-            return;
-        needles->list[low].found = value;
+        struct match_needle *needle = &needles->list[low];
+        size_t raw = difference(needle->raw_len, key->value->text.len);
+        if (needle->found == NULL && !is_other_number(key->text, start, len, raw))
+            needle->found = key->value;
     }
 }
 
@@ -300,9 +318,8 @@ static void search_key(struct needles *needles, const struct match_key *key)
         for (size_t len = 1; len <= left && len <= needles->longest; len++) {
             hash = hash_more(hash, key->text.ptr[start + len - 1]);
             uint32_t bit = filter_bit(hash);
-            if ((needles->filter[bit / 64] >> bit % 64 & 1) != 0 &&
-                !is_other_number(key->text, start, len))
-                mark_needles(needles, span_of(key->text.ptr + start, len), key->value);
+            if ((needles->filter[bit / 64] >> bit % 64 & 1) != 0)
+                mark_needles(needles, key, start, len);
         }
     }
 }

@@ -11,8 +11,7 @@
 
 #include <stdio.h>
 
-#define PATH_BYTES  ((size_t)64 << 10)
-#define SAMPLES_MAX 100 /* values of the file that are asked for */
+#define PATH_BYTES ((size_t)64 << 10)
 
 /* ---- by the file ---- */
 
@@ -55,8 +54,6 @@ static int judge(struct match *match, struct match_entry *entry)
         set_unclear(entry, "another spelling? the file has a part of it, or it rounded");
     else if (found == 0 && (reading.is_blank || reading.is_lossy))
         set_unclear(entry, "its label has characters of which spellings cannot be told apart");
-    else if (found == 0 && match_dates_hide(&match->file.dates, entry->label))
-        set_unclear(entry, "another spelling? a spreadsheet may have made a date of it");
     else if (entry->is_contradicted && entry->kind != MATCH_TWICE)
         set_unclear(entry, "there is evidence against a verdict already");
     return -1;
@@ -77,7 +74,8 @@ static int look_for_parts(struct match *match)
         if (!match_read(match->arena, match->entries[i].label, &reading))
             return match_no_memory();
         for (uint32_t k = 0; k < reading.count; k++)
-            needles[count++] = (struct match_needle){.text = reading.keys[k], .entry = i};
+            needles[count++] = (struct match_needle){
+                .text = reading.keys[k], .raw_len = reading.raw.len, .entry = i};
     }
     if (!match_file_contain(&match->file, needles, count))
         return match_no_memory();
@@ -93,8 +91,7 @@ static int look_for_parts(struct match *match)
 
 /* ---- by the other operations ---- */
 
-/* How many bear this number, up to 2. -1: *ret_count is set; else the exit code. */
-static int count_bearers(struct match *match, struct span number, size_t *ret_count)
+int match_count_bearers(struct match *match, struct span number, size_t *ret_count)
 {
     struct gw_buf path;
     struct admin_reply reply;
@@ -118,71 +115,24 @@ static int count_bearers(struct match *match, struct span number, size_t *ret_co
 static int look_for_others(struct match *match, struct match_entry *entry)
 {
     size_t count = 0;
-    int code = count_bearers(match, entry->label, &count);
+    int code = match_count_bearers(match, entry->label, &count);
     if (code == -1 && count > 1)
         set_unclear(entry, "several operations bear this number: it may have been another one");
-    return code;
-}
-
-/* Is one of the last operations that completed in the file? */
-static int look_for_completed(struct match *match, bool *ret_fits)
-{
-    struct admin_reply reply;
-    int code = client_want(match->client, "GET", "/v1/operations?state=completed&limit=500",
-                           span_of(NULL, 0), &reply);
-    if (code != -1)
-        return code;
-    const json_t *operations = json_object_get(reply.json, "operations");
-    for (size_t i = 0; i < json_array_size(operations); i++) {
-        const struct match_value *first;
-        const json_t *labels = json_object_get(json_array_get(operations, i), "labels");
-        struct span label = words_of(labels, options_value(match->options, "--label"));
-        if (label.len > 0 && match_file_find(&match->file, label, &first) > 0)
-            *ret_fits = true;
-    }
-    client_forget(&reply);
-    return -1;
-}
-
-/* A list in which nothing is of any operation is the wrong one, or the wrong column. */
-static int does_fit(struct match *match, bool *ret_fits)
-{
-    uint32_t step = match->file.count / SAMPLES_MAX + 1;
-    int code = -1;
-    *ret_fits = false;
-    for (uint32_t i = 0; i < match->count; i++)
-        *ret_fits = *ret_fits || match->entries[i].is_in_file;
-    if (!*ret_fits)
-        code = look_for_completed(match, ret_fits);
-    for (uint32_t i = 0; i < match->file.count && !*ret_fits && code == -1; i += step) {
-        struct span text = match->file.values[i].text;
-        size_t count = 0;
-        if (text.len == 0 || text.len >= LABEL_VALUE_BYTES)
-            continue;
-        code = count_bearers(match, text, &count);
-        *ret_fits = count > 0;
-    }
     return code;
 }
 
 /* Does anything follow from what is not in the file? */
 static int look_for_doubt(struct match *match)
 {
-    bool fits = true;
     if (match->file.blank > 0)
         match->doubt =
             "the column is blank in some records, or holds what cannot be compared: one of them "
             "may be it";
     else if (match->file.count == 0)
         match->doubt = "the file has no record";
-    else {
-        int code = does_fit(match, &fits);
-        if (code != -1)
-            return code;
-    }
-    if (!fits)
-        match->doubt = "nothing in the column is of any operation: is it the right one, and the "
-                       "right label?";
+    else if (match->file.is_cut)
+        match->doubt = "its last record has no line end, so the last number may have been cut: is "
+                       "the file whole?";
     return match->doubt == NULL && match->complete_ms != 0 ? match_look_for_known(match) : -1;
 }
 
@@ -229,6 +179,12 @@ static int look_further(struct match *match, struct match_entry *entry)
     else if (entry->kind == MATCH_NONE && match->doubt != NULL && match->complete_ms != 0) {
         set_unclear(entry, match->doubt);
         match->refused++;
+    } else if (entry->kind == MATCH_NONE && match->complete_ms != 0 &&
+               entry->created_ms >= match_forms_covered(&match->file.forms, entry->label)) {
+        set_unclear(entry, "no later operation whose number looks like this one is in the file: it "
+                           "may end before");
+        match->refused++;
+        match->uncovered++;
     } else if (entry->kind == MATCH_NONE)
         code = look_at_quiet_time(match, entry);
     entry->is_planned = entry->is_planned || entry->kind == MATCH_ONCE;

@@ -1,5 +1,6 @@
-/* What is known to have run has to be in a complete list. It must never take a list for
- * complete in which one of them is missing. */
+/* What is known to have run has to be in a complete list, and what is in the list has to look
+ * like the numbers of operations. It must never take a list for complete in which one of them
+ * is missing, nor one in which a record may be any of those that are looked for. */
 #include "gateway/commands/listing.h"
 #include "gateway/commands/plans.h"
 #include "gateway/commands/plans_match.h"
@@ -42,7 +43,9 @@ static bool is_of_route(const struct match *match, struct span route)
 static bool has_run(const struct match *match, const json_t *operation)
 {
     int64_t updated_ms, status = words_number(operation, "status");
-    return status >= 200 && status < 300 && !words_is_true(operation, "settled") &&
+    bool is_said = (status >= 200 && status < 300) ||
+                   span_equal(words_of(operation, "probe"), SPAN("executed"));
+    return is_said && !words_is_true(operation, "settled") &&
            words_of(operation, "compensates").len == 0 &&
            gw_rfc3339_parse(words_of(operation, "updated_at"), &updated_ms) &&
            updated_ms <= match->complete_ms && is_of_route(match, words_of(operation, "route"));
@@ -69,14 +72,18 @@ static bool make_path(const struct match *match, const json_t *where, struct gw_
 /* ---- are they there? ---- */
 
 /* In whatever spelling, but not as a part of something. -1: *ret_is_there is set. */
-static int look_up(struct match *match, struct span label, bool *ret_is_there)
+static int look_up(struct match *match, struct span label, int64_t created_ms, bool *ret_is_there)
 {
     const struct match_value *first;
     struct match_reading reading;
+    *ret_is_there = match_file_find(&match->file, label, &first) > 0;
+    if (*ret_is_there) {
+        match_forms_cover(&match->file.forms, label, created_ms);
+        return -1;
+    }
     if (!match_read(match->arena, label, &reading))
         return match_no_memory();
-    *ret_is_there = match_file_find(&match->file, label, &first) > 0 ||
-                    match_file_near(&match->file, label, &reading) != NULL ||
+    *ret_is_there = match_file_near(&match->file, label, &reading) != NULL ||
                     match_file_like(&match->file, &reading) != NULL;
     return -1;
 }
@@ -85,11 +92,13 @@ static int keep_missing(struct match *match, const json_t *operation, struct kno
                         uint32_t *count)
 {
     bool is_there = true;
+    int64_t created_ms;
     const json_t *labels = json_object_get(operation, "labels");
     struct span label = words_of(labels, options_value(match->options, "--label"));
-    if (label.len == 0 || label.len >= LABEL_VALUE_BYTES || !has_run(match, operation))
+    if (label.len == 0 || label.len >= LABEL_VALUE_BYTES || !has_run(match, operation) ||
+        !gw_rfc3339_parse(words_of(operation, "created_at"), &created_ms))
         return -1;
-    int code = look_up(match, label, &is_there);
+    int code = look_up(match, label, created_ms, &is_there);
     if (code != -1 || is_there)
         return code;
     struct known *kept = &missing[(*count)++];
@@ -113,7 +122,8 @@ static int judge_missing(struct match *match, const struct known *missing, uint3
             return match_no_memory();
         is_part[i] = false;
         for (uint32_t k = 0; k < reading.count; k++)
-            needles[needle_count++] = (struct match_needle){.text = reading.keys[k], .entry = i};
+            needles[needle_count++] = (struct match_needle){
+                .text = reading.keys[k], .raw_len = reading.raw.len, .entry = i};
     }
     if (!match_file_contain(&match->file, needles, needle_count))
         return match_no_memory();
@@ -133,15 +143,65 @@ static int judge_missing(struct match *match, const struct known *missing, uint3
     return -1;
 }
 
-int match_look_for_known(struct match *match)
+/* ---- what else is there ---- */
+
+static int doubt_form(struct match *match, const struct match_value *value)
+{
+    match->doubt = arena_print(match->arena,
+                               "line %u holds what looks like no number of an operation: another "
+                               "spelling, a total, the wrong column?",
+                               value->line)
+                       .ptr;
+    return match->doubt == NULL ? match_no_memory() : -1;
+}
+
+/* Is one of its records a number of any operation that is known at all? */
+static int ask_for_form(struct match *match, struct match_form *form)
+{
+    int code = -1;
+    for (uint32_t i = 0; i < form->count && !form->is_known && code == -1; i++) {
+        size_t count = 0;
+        if (form->samples[i]->text.len >= LABEL_VALUE_BYTES)
+            continue;
+        code = match_count_bearers(match, form->samples[i]->text, &count);
+        form->is_known = count > 0;
+    }
+    return code;
+}
+
+/* Where a record is spelled as no operation's number is, it may be any of them. */
+static int look_at_forms(struct match *match)
+{
+    struct match_forms *forms = &match->file.forms;
+    int code = -1;
+    for (uint32_t i = 0; i < match->count; i++)
+        if (match->entries[i].is_in_file)
+            match_forms_cover(forms, match->entries[i].label, match->entries[i].created_ms);
+    for (uint32_t i = 0; i < forms->count && match->doubt == NULL && code == -1; i++) {
+        code = ask_for_form(match, &forms->items[i]);
+        if (code == -1 && !forms->items[i].is_known)
+            code = doubt_form(match, forms->items[i].samples[0]);
+    }
+    return code == -1 && match->doubt == NULL && forms->more != NULL
+               ? doubt_form(match, forms->more)
+               : code;
+}
+
+static int look_for_missing(struct match *match, const json_t *operations)
 {
     struct known *missing = arena_take(match->arena, KNOWN_MAX * sizeof(*missing));
+    uint32_t count = 0;
+    int code = missing == NULL ? match_no_memory() : -1;
+    for (size_t i = 0; i < json_array_size(operations) && i < KNOWN_MAX && code == -1; i++)
+        code = keep_missing(match, json_array_get(operations, i), missing, &count);
+    return code == -1 ? judge_missing(match, missing, count) : code;
+}
+
+int match_look_for_known(struct match *match)
+{
     struct admin_reply reply;
     struct gw_buf path;
     json_t *where = NULL;
-    uint32_t count = 0;
-    if (missing == NULL)
-        return match_no_memory();
     gw_buf_init(&path, PATH_BYTES);
     int code = plans_read_where(match->options, match->client, &where);
     if (code == -1)
@@ -152,9 +212,7 @@ int match_look_for_known(struct match *match)
     gw_buf_fini(&path);
     if (code != -1)
         return code;
-    const json_t *operations = json_object_get(reply.json, "operations");
-    for (size_t i = 0; i < json_array_size(operations) && i < KNOWN_MAX && code == -1; i++)
-        code = keep_missing(match, json_array_get(operations, i), missing, &count);
+    code = look_for_missing(match, json_object_get(reply.json, "operations"));
     client_forget(&reply);
-    return code == -1 ? judge_missing(match, missing, count) : code;
+    return code == -1 && match->doubt == NULL ? look_at_forms(match) : code;
 }

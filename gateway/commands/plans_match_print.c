@@ -22,9 +22,15 @@ static const struct {
     [MATCH_UNCLEAR] = {"unclear", "unclear: for a person"},
 };
 
+static const char record_warning[] =
+    "a record counts as carried out: the file must hold nothing that was rejected or taken back";
 static const char expired_warning[] =
     "the labels of operations past their retention are gone: a record may be of an older one "
     "with the same number; hold its date against the operation's before you apply the plan";
+
+static const char uncovered_warning[] =
+    "of some no later operation with such a number is in the file: it may end before them, and "
+    "they are for a person. Let one call succeed, and make the file anew";
 
 static bool plans_executed(const struct match *match)
 {
@@ -39,8 +45,12 @@ static json_t *warnings_of(const struct match *match)
     /* What finds no memory is missing; the whole is asked once at the end. */
     if (match->doubt != NULL)
         (void)json_array_append_new(list, json_string(match->doubt));
+    if (match->uncovered > 0)
+        (void)json_array_append_new(list, json_string(uncovered_warning));
     if (plans_executed(match))
         (void)json_array_append_new(list, json_string(expired_warning));
+    if (plans_executed(match))
+        (void)json_array_append_new(list, json_string(record_warning));
     return list;
 }
 
@@ -139,13 +149,15 @@ static void print_warnings(const struct match *match, struct gw_buf *out)
     if (match->doubt != NULL)
         (void)gw_buf_print(out, "\nWARNING: nothing is called not executed by this file: %s\n",
                            match->doubt);
+    if (match->uncovered > 0)
+        (void)gw_buf_print(out, "\nWARNING: %s\n", uncovered_warning);
     if (match->compensations > 0)
         (void)gw_buf_print(out,
                            "\n%u compensation%s left out: the file speaks of what they take back. "
                            "Look each up: recibo backlog list\n",
                            match->compensations, match->compensations == 1 ? " is" : "s are");
     if (plans_executed(match))
-        (void)gw_buf_print(out, "\nWARNING: %s\n", expired_warning);
+        (void)gw_buf_print(out, "\nWARNING: %s\n\nWARNING: %s\n", expired_warning, record_warning);
 }
 
 static void print_plans(const struct match *match, struct gw_buf *out)
