@@ -74,6 +74,11 @@ class Trouble(Guarded):
         self.assertEqual(self.doubt.status, 502)
         self.before = self.upstream.sends
 
+    def claims_so_far(self):
+        """Of the two calls of begin(), once the log has both; lines come a little later."""
+        claims = self.gateway.log().count('room="claim"')
+        return claims if claims >= 2 else None
+
     def ready(self):
         return self.gateway.admin("GET", "/readyz")[0]
 
@@ -101,7 +106,7 @@ class Trouble(Guarded):
     def assert_over(self):
         """Without traffic and without a restart it is ready again; nothing was kept."""
         wait_until(lambda: self.ready() == 200)
-        self.assertIn("store.failing", self.gateway.log())
+        self.gateway.wait_log("store.failing")
         self.gateway.wait_log("store.recovered")
         keys = sorted(operation["key"] for operation in self.gateway.operations())
         self.assertEqual(keys, ["done", "doubt"], "a refused call left something behind")
@@ -148,7 +153,7 @@ class Held(Trouble):
     def test_held_for_a_moment(self):
         """Shorter than the store waits: it costs time, and nothing else."""
         self.begin(log={"level": "debug"})
-        claims = self.gateway.log().count('room="claim"')
+        claims = wait_until(self.claims_so_far)
         holder = self.hold("EXCLUSIVE")
         call = Background(lambda: self.gateway.post("new", ORDER, timeout=BUSY_S))
         wait_until(lambda: self.gateway.log().count('room="claim"') > claims)

@@ -81,7 +81,7 @@ class Descriptors(Guarded):
     def test_a_process_out_of_descriptors(self):
         """It refuses whom it cannot serve, sends nothing twice, and serves all in the end."""
         self.begin("-n %d" % DESCRIPTORS)
-        self.assertIn("limits.lowered", self.gateway.log())
+        self.gateway.wait_log("limits.lowered")
         parallel(CALLERS, lambda number: self.caller("c%d" % number))
         self.assertTrue(self.gateway.is_running())
         self.assertGreater(self.turned_away, 0, "nobody was refused: this proves nothing")

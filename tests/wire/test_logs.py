@@ -159,7 +159,7 @@ class Injection(Logs):
         self.start()
         note = 'caf\u00e9 "quoted"\n2026-01-01T00:00:00.000Z info forged.event \u202e\u65e5'
         self.gateway.admin("POST", "/v1/routes/create-order/pause", {"note": note})
-        line = [line for line in self.gateway.log().splitlines() if " route.paused " in line][0]
+        line = self.gateway.wait_log("[^\n]* route\\.paused [^\n]*\n").group().rstrip("\n")
         self.assertIn('note="caf\u00e9 \\"quoted\\"\\u000a2026', line)
         self.assertIn("\\u202e\u65e5", line)
         self.assertNotIn("\n2026-01-01", self.gateway.log())

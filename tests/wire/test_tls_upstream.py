@@ -199,7 +199,7 @@ class NotSent(Tls):
         with _Scripted(self.upstream.port, lambda sock: over.wait(60)):
             self.assert_proved(self.gateway.post("k1", ORDER))
             over.set()
-        self.assertIn("longer than timeouts.tls", self.gateway.log())
+        self.gateway.wait_log("longer than timeouts.tls")
 
     def test_retried(self):
         """What was proved not sent is tried again by a route that retries."""
