@@ -33,8 +33,8 @@ static const char *const standing[PROBLEM_COUNT] = {
                                    "names the methods it has. Nothing was sent.",
     [PROBLEM_REQUEST_TIMEOUT] = "The request did not arrive whole within the time allowed. Nothing "
                                 "was sent.",
-    [PROBLEM_CANCELLED] = "The operation of this key was cancelled before anything was sent. The "
-                          "key is spent; for a new operation use a new key.",
+    [PROBLEM_CANCELLED] = "The operation of this key was cancelled. Nothing of it ran, and nothing "
+                          "will be sent. The key is spent; for a new operation use a new key.",
     [PROBLEM_ALREADY_EXECUTED] = "The operation has been carried out, and that cannot be stopped "
                                  "any more. The first request, sent again, returns its answer.",
     [PROBLEM_NOT_COMPENSABLE] = "The operation cannot be taken back. Nothing was sent.",

@@ -13,9 +13,9 @@ const char *cancel_says_word(enum cancel_says says)
 }
 
 /* Once is enough: asking again changes nothing. */
-static struct cancel_verdict mark(const struct receipt *cur, enum cancel_says says)
+static struct cancel_verdict mark(const struct receipt *cur)
 {
-    struct cancel_verdict verdict = {.says = says};
+    struct cancel_verdict verdict = {.says = CANCEL_REQUESTED};
     verdict.changes = (cur->marks & RECEIPT_CANCEL_REQUESTED) == 0;
     if (verdict.changes)
         verdict.next = receipt_mark(cur, RECEIPT_CANCEL_REQUESTED);
@@ -41,11 +41,10 @@ struct cancel_verdict cancel_judge(const struct receipt *cur, int64_t now_ms, in
     switch (cur->state) {
     case RECEIPT_DEFERRED:
     case RECEIPT_CLAIMED:
+    case RECEIPT_RELEASED: /* nothing ran, and the key is spent from now on */
         return stop(cur, now_ms, until_ms);
     case RECEIPT_SENT:
-        return mark(cur, CANCEL_REQUESTED);
-    case RECEIPT_RELEASED: /* nothing ran; with the mark the key is spent */
-        return mark(cur, CANCEL_STOPPED);
+        return mark(cur);
     case RECEIPT_CANCELLED:
     case RECEIPT_ABSENT:
         return (struct cancel_verdict){.says = CANCEL_STOPPED};

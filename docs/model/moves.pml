@@ -12,6 +12,7 @@ inline move(s, e, ok) {
     :: s == ABSENT && e == EV_DEFER -> s = DEFERRED
     :: s == RELEASED && e == EV_CLAIM -> s = CLAIMED
     :: s == RELEASED && e == EV_DEFER -> s = DEFERRED
+    :: s == RELEASED && e == EV_CANCEL -> s = CANCELLED
     :: s == RELEASED && e == EV_EXPIRE -> s = ABSENT
     :: s == DEFERRED && e == EV_DUE -> s = CLAIMED
     :: s == DEFERRED && e == EV_CANCEL -> s = CANCELLED

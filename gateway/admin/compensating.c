@@ -83,7 +83,7 @@ static void tell(struct call *call, const struct store_row *row)
         return;
     case COMPENSATE_CANCELLED:
         refuse_other(call, row, ADMIN_CANCELLED,
-                     "it was cancelled before it was sent, and is not begun again.");
+                     "it was cancelled before it ran, and is not begun again.");
         return;
     case COMPENSATE_ABANDONED:
         refuse_other(call, row, ADMIN_ABANDONED,

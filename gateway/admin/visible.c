@@ -43,8 +43,8 @@ static const struct sight_row sight_rows[ADMIT_VERDICT_COUNT] = {
                     "the route was changed since."},
     [ADMIT_UNKNOWN] = {PROBLEM_OUTCOME_UNKNOWN,
                        "It is told that the outcome is not known, and nothing is sent."},
-    [ADMIT_CANCELLED] = {PROBLEM_CANCELLED, "It is told that the operation was cancelled before it "
-                                            "was sent."},
+    [ADMIT_CANCELLED] = {PROBLEM_CANCELLED,
+                         "It is told that the operation was cancelled before it ran."},
     [ADMIT_ABANDONED] = {PROBLEM_ABANDONED,
                          "It is told that the outcome could not be found out; the key is never "
                          "sent again."},

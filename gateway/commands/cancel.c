@@ -68,8 +68,8 @@ static void print_cancel(const json_t *answer)
     words_print(&out, words_of(json_object_get(answer, "operation"), "id"));
     /* Whoever flushes tells if the buffer failed. */
     (void)gw_buf_add(&out, is_stopped
-                               ? SPAN(": stopped. Nothing was sent, and nothing will be; the key "
-                                      "is spent.\n")
+                               ? SPAN(": stopped. Nothing of it ran, and nothing will be sent; the "
+                                      "key is spent.\n")
                                : SPAN(": requested, not stopped. It is being sent; no further "
                                       "attempt is begun. Its outcome is an answer, or unknown.\n"));
     words_flush(&out);

@@ -82,7 +82,8 @@ void explain_again(const struct route_policy *route, struct gw_buf *out)
 {
     trying(route, out);
     accepting(route, out);
-    explain_row(out, "cancelled before it was sent", "409 operation-cancelled; it never ran");
+    explain_row(out, "cancelled before it ran",
+                "409 operation-cancelled; nothing is sent any more");
     explain_row(out, "cancel while it is sent", "asked for only; the answer still counts");
     taking_back(route, out);
 }

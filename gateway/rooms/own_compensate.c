@@ -73,8 +73,8 @@ static enum flow_next tell(struct flow *flow)
         return own_send(flow, 200, accepted_document(flow, &flow->row));
     case COMPENSATE_CANCELLED:
         return flow_refuse(flow, PROBLEM_CANCELLED,
-                           SPAN("The compensation of this operation was cancelled before it was "
-                                "sent, and is not begun again. The operation stands."));
+                           SPAN("The compensation of this operation was cancelled before it ran, "
+                                "and is not begun again. The operation stands."));
     case COMPENSATE_ABANDONED:
         return flow_refuse(flow, PROBLEM_ABANDONED,
                            SPAN("The compensation was sent, its answer was lost, and it could not "

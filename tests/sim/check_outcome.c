@@ -190,7 +190,7 @@ bool check_not_run(struct world *world, struct identity *identity, const struct 
     case RECEIPT_CLAIMED:
         return world->plan.retries;
     case RECEIPT_RELEASED:
-        return to == RECEIPT_DEFERRED && !was_told_to_stop;
+        return to == RECEIPT_CANCELLED || (to == RECEIPT_DEFERRED && !was_told_to_stop);
     case RECEIPT_DEFERRED:
         return to == RECEIPT_CANCELLED;
     case RECEIPT_ABSENT:

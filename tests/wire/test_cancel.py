@@ -7,7 +7,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from guarded import ORDER, Background, Guarded  # noqa: E402
+from guarded import AT_ONCE, ORDER, Background, Guarded  # noqa: E402
 from harness import answer, fin, main, parallel, wait, wait_until  # noqa: E402
 
 ASYNC = [("Prefer", "respond-async")]
@@ -153,10 +153,35 @@ class Owner(Cancelling):
         self.upstream.script(answer(429))
         first = self.gateway.post("k1", ORDER)
         self.assertEqual(first.get("Idempotency-Status"), "released")
-        self.assert_stopped(self.cancel(first))
-        repeat = self.gateway.post("k1", ORDER)
-        self.assertEqual((repeat.status, repeat.json()["code"]), (409, "operation-cancelled"))
+        told = self.assert_stopped(self.cancel(first))
+        self.assertEqual(told["state"], "cancelled")
+        self.assert_spent("k1")
+        self.assert_state(first, "cancelled")
+        self.assertEqual(len(self.gateway.operations(state="cancelled")), 1)
         self.assertEqual(self.upstream.sends, 1)
+
+    def test_released_stays_spent_after_retention(self):
+        """Stopped holds as long as for any other: until the tombstone goes."""
+        self.start(route=dict(AT_ONCE, retention="1s", tombstone="1h"))
+        self.upstream.script(answer(503))
+        first = self.gateway.post("k1", ORDER)
+        self.settle(first, "not_executed")
+        self.assert_stopped(self.cancel(first))
+        self.wait_expired(first)
+        for _ in range(3):
+            self.assertEqual(self.gateway.post("k1", ORDER).status, 409)
+        self.assertEqual(self.upstream.sends, 1)
+
+    def test_words_after_a_refused_attempt(self):
+        """What was sent and refused was sent: no word says that nothing was."""
+        self.start()
+        self.upstream.script(answer(429))
+        first = self.gateway.post("k1", ORDER)
+        said = [self.gateway.cli("cancel", first.get("Idempotency-Operation"), "--note",
+                                 "x").stdout, self.gateway.post("k1", ORDER).json()["detail"],
+                self.gateway.cli("why", first.get("Idempotency-Operation")).stdout]
+        for text in said:
+            self.assertNotRegex(text, "(?i)nothing was sent|before (it|anything) was sent|is free")
 
     def test_only_its_owner(self):
         """Nobody else learns of it, or stops it."""

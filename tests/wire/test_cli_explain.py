@@ -236,7 +236,7 @@ class Examples(Case):
 
     SENT = ("answer HTTP 401", "no connection, not one byte left", "no whole answer in time",
             "reset, cut or malformed answer", "settled: did not run", "too many under way",
-            "the store cannot write", "cancelled before it was sent")
+            "the store cannot write", "cancelled before it ran")
     LOCAL = ("a rule of the tables is broken", "it fails, or returns several rows",
              "it takes longer than time_max", "killed before the commit", "the store cannot write")
     TAKEN_BACK = ("completed, and to be taken back", "... the answer lacks what it needs",
