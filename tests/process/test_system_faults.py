@@ -1,13 +1,10 @@
 """The system around the process fails: no descriptor is left, the wall clock jumps. No
 key is sent twice, the process lives, and it recovers by itself.
 
-The clock is moved with libfaketime (Debian: faketime). A sanitizer's runtime does not
-live together with it: there, and where it is missing, these tests are skipped.
+The clock is moved as tests/lib/moved_clock.py says.
 """
 
-import glob
 import os
-import re
 import resource
 import socket
 import stat
@@ -19,24 +16,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from guarded import Guarded  # noqa: E402
 from harness import (BINARY, Gateway, Upstream, WireError, answer, fetch, main, orders,  # noqa: E402
                      parallel, pause, rest, scratch, wait, wait_until)
+from moved_clock import HOUR_S, MovedClock, clock_can_be_moved  # noqa: E402
 
 DESCRIPTORS = 44
 CALLERS = 60
 CALLS = 4  # of each caller
 TRIES_MAX = 400
-FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
-HOUR_S = 3600
 DONE = ("executed", "replayed")
-
-
-def clock_can_be_moved():
-    """None, or why not."""
-    if not FAKETIME:
-        return "libfaketime is not installed (apt-get install faketime)"
-    with open(BINARY, "rb") as file:
-        if re.search(rb"__(asan|tsan)_init", file.read()):
-            return "a sanitizer's runtime and libfaketime do not live together"
-    return None
 
 
 class Descriptors(Guarded):
@@ -116,26 +102,13 @@ class Descriptors(Guarded):
 
 
 @unittest.skipIf(clock_can_be_moved(), clock_can_be_moved())
-class Clock(Guarded):
+class Clock(MovedClock):
     """The wall clock jumps while operations are under way and kept."""
 
     def setUp(self):
-        self.directory = scratch()
-        self.clock_file = os.path.join(self.directory, "clock")
-        self.set_clock(0)
         self.held, self.release = [], threading.Event()
         self.addCleanup(self.release.set)
-        self.upstream = self.use(Upstream(answer(201, body={"ticket": 1})))
-        env = {"LD_PRELOAD": FAKETIME[0], "FAKETIME_TIMESTAMP_FILE": self.clock_file,
-               "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        self.gateway = self.use(Gateway(self.upstream, {"routes": [orders(), rest()]}, env=env))
-
-    def set_clock(self, seconds):
-        """The gateway's wall clock is so many seconds from the true one, from now on."""
-        temporary = self.clock_file + ".new"
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write("%+d\n" % seconds)
-        os.replace(temporary, self.clock_file)
+        self.start_with_clock()
 
     def outcome(self, key, order=7):
         return self.gateway.post(key, {"order": order}).get("Idempotency-Status")
