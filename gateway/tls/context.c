@@ -184,6 +184,18 @@ static enum gw_status make_client(struct tls_generation *generation, struct gw_e
                : failed(err, "protocol", SPAN("http/1.1"));
 }
 
+/* What OpenSSL finds out about a certificate when it first looks at it is found out here,
+ * once, and not by several workers at the same time. */
+static void look_at_authorities(SSL_CTX *ctx)
+{
+    const STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+        X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+        if (certificate != NULL)
+            (void)X509_check_purpose(certificate, -1, 0); /* -1: looks, and judges nothing */
+    }
+}
+
 enum gw_status tls_generation_new(const struct tls_recipe *recipe, struct tls_generation **ret,
                                   struct gw_error *err)
 {
@@ -210,6 +222,8 @@ enum gw_status tls_generation_new(const struct tls_recipe *recipe, struct tls_ge
     }
     if (status == GW_OK)
         status = recipe->is_server ? make_server(generation, err) : make_client(generation, err);
+    if (status == GW_OK)
+        look_at_authorities(generation->ctx);
     ERR_clear_error();
     if (status != GW_OK) {
         tls_generation_unref(generation);
